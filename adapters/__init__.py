@@ -1,0 +1,10 @@
+"""One module an agent. A name is bound to its class here, so that looking a name up imports nothing."""
+
+AGENTS: dict[str, str] = {
+    "oracle": "adapters.controls:Oracle",
+    "contrarian": "adapters.controls:Contrarian",
+    "silent": "adapters.controls:Silent",
+    "turn_based": "adapters.controls:TurnBased",
+    "babbler": "adapters.controls:Babbler",
+    "echo": "adapters.controls:Echo",
+}

@@ -1,0 +1,1 @@
+"""DSB-IFEval as pytest items."""

@@ -1,0 +1,73 @@
+"""The few things that are not a test run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dsbeval import __version__
+from dsbeval.errors import DsbevalError
+
+
+class _OneLine(click.Group):
+    """A group whose commands end in one line, not a traceback, when the user can mend what is wrong."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except DsbevalError as error:
+            click.echo(f"dsbeval: {error}", err=True)
+            ctx.exit(2)
+
+
+@click.group(cls=_OneLine, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dsbeval")
+def main() -> None:
+    """Evaluate full-duplex voice agents. A test run itself is: pytest cases/ --model=NAME."""
+
+
+@main.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--set", "settings", multiple=True, metavar="ACTION.THRESHOLD=VALUE", help="another threshold; may be repeated")
+def score(run: Path, settings: Sequence[str]) -> None:
+    """Derive verdicts and summary of RUN again, from its recordings alone.
+
+    Without --set it rewrites report/summary.json; with --set it writes report/rescored.json beside it, so that the run's own result stays.
+    """
+    from dsbeval.ifeval.metrics import summarise
+    from dsbeval.ifeval.score import score_run
+    from dsbeval.ifeval.verifiers import parse_overrides
+    from dsbeval.results import RunFolder
+    from reports.tables import render
+
+    folder = RunFolder.open(run)
+    overrides = parse_overrides(list(settings))
+    rows = score_run(folder, overrides)
+    fingerprint = folder.fingerprint()
+    thresholds = {action: dict(row) for action, row in fingerprint["thresholds"].items()}
+    for action, row in overrides.items():
+        thresholds[str(action)].update(row)
+    changed = {"thresholds_set": sorted(settings)} if settings else {}
+    summary = summarise(rows, folder.cases(), {**fingerprint, "thresholds": thresholds, **changed})
+    path = folder.write_summary(summary, "rescored.json" if settings else "summary.json")
+    for line in render(summary):
+        click.echo(line)
+    click.echo(f"summary: {path}")
+
+
+def _attach() -> None:
+    from dsbeval.ifeval.cli import pack
+    from dsbeval.speech.cli import speech
+
+    main.add_command(pack)
+    main.add_command(speech)
+
+
+_attach()
+
+if __name__ == "__main__":
+    sys.exit(main())

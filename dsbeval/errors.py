@@ -1,0 +1,39 @@
+"""Errors that a user can mend. Each message is one line: where, what is wrong, what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DsbevalError(Exception):
+    """Base of every error that is reported as one clear line, without a traceback."""
+
+
+class PackError(DsbevalError):
+    """The data of a pack is wrong; the message names file, entry, field and what is allowed."""
+
+
+class AudioError(DsbevalError):
+    """A signal or an audio file is not what it must be (rate, shape, type, finite values)."""
+
+
+class AgentError(DsbevalError):
+    """An agent cannot be loaded, or broke its contract while it ran."""
+
+
+class RunError(DsbevalError):
+    """A run folder is missing something, or is not what the command needs."""
+
+
+class OptionError(DsbevalError):
+    """A command-line option has a value that is not allowed."""
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """Return a hint that names the nearest known names, for the end of an error message."""
+    names = sorted(known)
+    hits = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if hits:
+        return "did you mean " + " or ".join(hits) + "?"
+    return "known: " + ", ".join(names)

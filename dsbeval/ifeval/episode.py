@@ -1,0 +1,177 @@
+"""An episode: one case played to one agent, and the recording it leaves.
+
+The turn manager streams turn 1, then turn 2 as its probe delivers it: *take-turn* after a fixed gap or when the
+agent's reply has ended, *barge-in* a stated time after the onset of the agent's speech. It listens to the agent only
+to know when to go on; it never alters the user's stream.
+
+Source: DSB-IFEval, "Running an episode"; timings in :mod:`dsbeval.ifeval.protocol`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from dsbeval.agent import Agent, Brief, Interaction, PrivilegedAgent, Session
+from dsbeval.audio import RATE
+from dsbeval.errors import AgentError
+from dsbeval.ifeval.line import Line
+from dsbeval.ifeval.pack import Case, Pack
+from dsbeval.ifeval.protocol import PROTOCOLS, Protocol
+from dsbeval.ifeval.windows import scored_window
+from dsbeval.recording import Recording
+from dsbeval.spans import Span, to_samples
+from dsbeval.speech.assemble import UserTurn, user_turns
+
+
+def case_seed(seed: int, case: Case) -> int:
+    """Return the seed of a case: the same at every level of a conversation, so that levels differ by the prompt alone."""
+    digest = hashlib.sha256(f"{seed}/{case.conversation_id}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") & 0x7FFFFFFF
+
+
+def record_case(agent: Agent, pack: Pack, case: Case, seed: int = 0) -> Recording:
+    """Play ``case`` to ``agent`` and return the recording, with everything in it that scoring needs.
+
+    Raises what the agent raises, and :class:`~dsbeval.errors.AgentError` when it breaks its contract.
+    """
+    turns = user_turns(pack, case.audio_key)
+    probe = pack.probes[case.probe]
+    rule = probe.at(case.level)
+    prompt, own_seed = pack.prompt(case), case_seed(seed, case)
+    brief = Brief(
+        action=case.scored_as.value,
+        window=scored_window(rule, turns[1]),
+        barge_in=probe.barge_in_after_s is not None,
+        readback_target=pack.readback_target(case),
+    )
+    capabilities = agent.capabilities
+    if capabilities.clock != "logical":
+        raise AgentError(
+            f"agent {agent.name}: declares a wall clock, which this version cannot pace; only logical clocks run"
+        )
+    protocol = PROTOCOLS[capabilities.interaction]
+    with _open(agent, brief, prompt, own_seed) as session:
+        line = Line(session, capabilities, agent.name)
+        played = _play(line, turns, probe.barge_in_after_s, protocol, capabilities.interaction)
+    window = scored_window(rule, turns[1], played.turn2.start)
+    user, model = line.record(max(played.end, window.start + 1))
+    meta = {
+        "test_case_id": case.id,
+        "conversation_id": case.conversation_id,
+        "audio_key": case.audio_key,
+        "role": case.role,
+        "probe": case.probe,
+        "instance": case.instance,
+        "level": case.level,
+        "expected_action": case.action.value,
+        "scored_as": case.scored_as.value,
+        "thresholds": dict(case.thresholds),
+        "readback_target": brief.readback_target,
+        "l4_expected": case.l4_expected,
+        "prompt": prompt,
+        "prompt_taken": capabilities.prompt,
+        "agent": agent.name,
+        "capabilities": capabilities.as_dict(),
+        "protocol": protocol.as_dict(),
+        "seed": own_seed,
+        "turn1_onset_s": round(played.turn1.start / RATE, 3),
+        "turn2_onset_s": round(played.turn2.start / RATE, 3),
+        "barge_in": probe.barge_in_after_s is not None,
+        "barge_in_forced": played.forced,
+        "window": {
+            "start": window.start,
+            "end": window.end,
+            "start_s": window.seconds(RATE)[0],
+            "end_s": window.seconds(RATE)[1],
+        },
+        "user": _placed(turns[0], played.turn1.start, 1) + _placed(turns[1], played.turn2.start, 2),
+    }
+    return Recording(user, model, line.side.text, tuple(sorted(line.events, key=lambda e: int(e["sample"]))), meta)
+
+
+def _open(agent: Agent, brief: Brief, prompt: str, seed: int) -> Session:
+    if isinstance(agent, PrivilegedAgent):
+        return agent.open_case(brief, prompt, seed)
+    session = agent.open(prompt, seed)
+    if not isinstance(session, Session):
+        raise AgentError(
+            f"agent {agent.name}: open returned a {type(session).__name__}; return a dsbeval.agent.Session"
+        )
+    return session
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    turn1: Span
+    turn2: Span
+    end: int
+    forced: bool
+
+
+def _play(
+    line: Line, turns: tuple[UserTurn, UserTurn], barge_in: float | None, protocol: Protocol, interaction: Interaction
+) -> _Played:
+    turn1 = line.say(1, turns[0].audio, 0)
+    line.run_until(turn1.end)
+    at, forced = _turn2_onset(line, turn1.end, barge_in, protocol)
+    turn2 = line.say(2, turns[1].audio, at)
+    line.run_until(turn2.end)
+    end = _wind_down(line, turn2.end, protocol)
+    if interaction is Interaction.TURN_BASED:  # it answers now, and the answer plays out
+        end = max(end, line.finish(turn2.end)) + to_samples(protocol.trailing_s, RATE)
+    else:
+        end = max(end, line.finish(end))
+    return _Played(turn1, turn2, end, forced)
+
+
+def _turn2_onset(line: Line, turn1_end: int, barge_in: float | None, protocol: Protocol) -> tuple[int, bool]:
+    """Wait as the probe and the protocol say; return where turn 2 begins, and whether a barge-in found nothing to come in on."""
+    if barge_in is not None:
+        onset = line.wait_for_onset(turn1_end, to_samples(protocol.onset_timeout_s, RATE))
+        if onset is None:
+            line.event("barge_in_timeout", line.now, waited_s=protocol.onset_timeout_s)
+            return line.now, True
+        line.event("agent_onset", onset)
+        return max(onset + to_samples(barge_in, RATE), line.now), False
+    if protocol.between_s is not None:
+        return turn1_end + to_samples(protocol.between_s, RATE), False
+    _follow_reply(line, turn1_end, protocol.reply_wait_s, protocol)
+    return line.now, False
+
+
+def _wind_down(line: Line, turn2_end: int, protocol: Protocol) -> int:
+    """Run the tail, and the reply to turn 2 where the protocol waits for one; return where the session ends."""
+    tail_end = turn2_end + to_samples(protocol.tail_s, RATE)
+    line.run_until(tail_end)
+    if not protocol.final_wait_s:
+        return tail_end
+    _follow_reply(line, turn2_end, protocol.final_wait_s, protocol)
+    end = line.now + to_samples(protocol.trailing_s, RATE)
+    line.run_until(end)
+    return end
+
+
+def _follow_reply(line: Line, after: int, wait_s: float, protocol: Protocol) -> None:
+    onset = line.wait_for_onset(after, to_samples(wait_s, RATE))
+    if onset is not None:
+        line.event("agent_onset", onset)
+        line.wait_for_silence(to_samples(protocol.settle_s, RATE), onset + to_samples(protocol.reply_limit_s, RATE))
+
+
+def _placed(turn: UserTurn, onset: int, number: int) -> list[dict[str, Any]]:
+    """Return the segments of a turn on the session clock, as rec.json keeps them."""
+    return [
+        {
+            "turn": number,
+            "type": segment.kind,
+            "part": segment.part,
+            "start": onset + segment.span.start,
+            "end": onset + segment.span.end,
+            "start_s": round((onset + segment.span.start) / RATE, 3),
+            "end_s": round((onset + segment.span.end) / RATE, 3),
+            "text": segment.text,
+        }
+        for segment in turn.segments
+    ]

@@ -1,0 +1,130 @@
+"""The line between the user and the agent: one clock, a user stream that nothing alters, and the agent's channel.
+
+The line advances a frame at a time. What the user says is scheduled once, whole, at a sample of the session clock,
+and is heard by the agent in the frames that contain it. The agent's emissions are placed by time. Nothing the agent
+does moves, cuts or pauses the user's stream.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dsbeval.agent import Capabilities, PrivilegedSession, Session, check_emission
+from dsbeval.audio import RATE, Signal, resample
+from dsbeval.errors import AgentError
+from dsbeval.recording import AgentSide, Channel
+from dsbeval.spans import Span, to_samples
+from dsbeval.vad import OnlineDetector
+
+MAX_SESSION_S = 600.0
+"""A session that grows past this is a runaway, and ends as an error."""
+
+
+class Line:
+    """A session under way on the logical clock."""
+
+    def __init__(self, session: Session, capabilities: Capabilities, agent: str) -> None:
+        self._session = session
+        self._capabilities = capabilities
+        self._agent = agent
+        self._heard = Channel(capabilities.input_rate)  # what the agent hears, at its own rate
+        self._user = Channel(RATE)  # the same at the session clock, for the recording
+        self._detector: OnlineDetector | None = None
+        self._watched = 0
+        self._done = False
+        self.side = AgentSide(capabilities.output_rate)
+        self.now = 0
+        self.events: list[dict[str, Any]] = []
+
+    # The user ---------------------------------------------------------------------------------------------------
+
+    def say(self, turn: int, audio: Signal, at: int) -> Span:
+        """Schedule a user turn at ``at`` (session samples, not in the past) and return where it lies."""
+        span = Span(at, at + audio.size)
+        if isinstance(self._session, PrivilegedSession):
+            self._session.cue(turn, span)
+        self._user.place(audio, at)
+        self._heard.place(resample(audio, RATE, self._capabilities.input_rate), at)
+        self.event(f"turn{turn}_onset", span.start)
+        self.event(f"turn{turn}_offset", span.end)
+        return span
+
+    def event(self, name: str, sample: int, **facts: Any) -> None:
+        """Note an event at a session sample."""
+        self.events.append({"event": name, "sample": sample, "t": round(sample / RATE, 3), **facts})
+
+    # The clock --------------------------------------------------------------------------------------------------
+
+    def advance(self) -> None:
+        """Let one frame pass: the agent hears it, and what it emits is placed."""
+        frame, clock_frame = self._capabilities.frame, self._capabilities.clock_frame
+        if self.now > MAX_SESSION_S * RATE:
+            raise AgentError(
+                f"agent {self._agent}: the session is longer than {MAX_SESSION_S:.0f} s; it never comes to an end"
+            )
+        if not self._done:
+            index = self.now // clock_frame * frame
+            emission = check_emission(
+                self._session.step(self._heard.played(index, index + frame).copy()), self._capabilities, self._agent
+            )
+            self.side.accept(emission, self.now + self._capabilities.clock_delay, self.now + clock_frame)
+            if emission.done:
+                self._done = True
+                self.event("agent_done", self.now + clock_frame)
+        self.now += clock_frame
+
+    def run_until(self, sample: int) -> None:
+        """Advance until the clock has reached ``sample``."""
+        while self.now < sample:
+            self.advance()
+
+    def finish(self, at: int) -> int:
+        """Tell the agent that the user side has ended at ``at``; return where what it says then ends."""
+        if self._done:
+            return at
+        emission = check_emission(self._session.finish(), self._capabilities, self._agent)
+        self.side.accept(emission, at, at)
+        self.event("finish", at)
+        return max(at, self.side.channel.clock(self.side.channel.cursor)) if emission.audio.size else at
+
+    # The agent's speech, as it is heard ---------------------------------------------------------------------------
+
+    def spoken(self) -> OnlineDetector:
+        """Return the detector of the agent's speech, fed with all that has been played so far.
+
+        Made when it is first asked for: an episode with fixed timings pays nothing for it.
+        """
+        channel = self.side.channel
+        if self._detector is None:
+            self._detector = OnlineDetector(channel.rate)
+        played = channel.native(self.now)
+        self._detector.push(channel.played(self._watched, played))
+        self._watched = played
+        return self._detector
+
+    def wait_for_onset(self, after: int, timeout: int) -> int | None:
+        """Advance until the agent is heard after ``after``; return where its speech counts from, or None at the timeout.
+
+        Speech already under way at ``after`` counts from there.
+        """
+        settled = to_samples(0.2, RATE)  # a span that ends within the VAD's hang-over was over at ``after``
+        while self.now < after + timeout:
+            self.advance()
+            for start, end in self.spoken().spans:
+                if start >= after:
+                    return start
+                if (self.now >= after + settled) if end is None else (end > after + settled):
+                    return after
+        return None
+
+    def wait_for_silence(self, settle: int, deadline: int) -> None:
+        """Advance until the agent has been silent for ``settle`` samples, or to ``deadline``."""
+        while self.now < deadline:
+            detector = self.spoken()
+            if detector.onset is None and self.now - detector.silent_since >= settle:
+                return
+            self.advance()
+
+    def record(self, end: int) -> tuple[Signal, Signal]:
+        """Return both channels, exactly ``end`` samples."""
+        return self._user.render(end), self.side.channel.render(end)

@@ -1,0 +1,114 @@
+"""From a recording to a result row, and from a run folder to new rows: the verdict part of a run, without a model.
+
+A row of the floor item::
+
+    {"id", "item": "floor", "outcome": passed|failed|error|skipped, "role", "probe", "level", "instance", "action",
+    "scored_as",
+     "matched", "seed", "verifier", "passed", "exercised", "margin", "margin_unit", "borderline", "label",
+     "thresholds", "message", "measurements"}
+
+An error or skipped row has the identifying fields, the outcome and the message only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dsbeval.errors import DsbevalError
+from dsbeval.ifeval.pack import Case
+from dsbeval.ifeval.scene import Measurements, measure_recording
+from dsbeval.ifeval.schema import Action
+from dsbeval.ifeval.verifiers import Thresholds, Verdict, verify
+from dsbeval.recording import Recording, read_recording
+from dsbeval.results import Row, RunFolder
+
+ITEM = "floor"
+Overrides = Mapping[Action, Thresholds]
+
+
+def identity(case: Case) -> Row:
+    """Return the fields of a row that name its case."""
+    return {
+        "id": case.id,
+        "item": ITEM,
+        "role": case.role,
+        "probe": case.probe,
+        "level": case.level,
+        "instance": case.instance,
+        "action": case.action.value,
+        "scored_as": case.scored_as.value,
+        "matched": case.matched,
+    }
+
+
+def judge_measurements(meta: Mapping[str, Any], m: Measurements, overrides: Overrides | None = None) -> Verdict:
+    """Judge the measurements of a recording by the action and thresholds that it was recorded for."""
+    return verify(Action(meta["scored_as"]), m, meta["thresholds"], overrides)
+
+
+def score_recording(recording: Recording, overrides: Overrides | None = None) -> tuple[Verdict, Row]:
+    """Measure and judge a recording; return the verdict and its result row."""
+    meta = recording.meta
+    measurements = measure_recording(recording)
+    verdict = judge_measurements(meta, measurements, overrides)
+    row: Row = {
+        "id": meta["test_case_id"],
+        "item": ITEM,
+        "role": meta["role"],
+        "probe": meta["probe"],
+        "level": meta["level"],
+        "instance": meta["instance"],
+        "action": meta["expected_action"],
+        "scored_as": meta["scored_as"],
+        "matched": str(meta["audio_key"]).startswith("IFD-M-"),
+        "seed": meta["seed"],
+        "outcome": "passed" if verdict.passed else "failed",
+        **verdict.as_dict(),
+        "measurements": measurements.as_dict(),
+    }
+    return verdict, row
+
+
+def unscored(case: Case, outcome: str, message: str) -> Row:
+    """Return the row of a case that has no verdict."""
+    return {**identity(case), "outcome": outcome, "message": message}
+
+
+def score_run(folder: RunFolder, overrides: Overrides | None = None) -> list[Row]:
+    """Derive the rows of a run again from its recordings alone.
+
+    A recording that cannot be read is an error row, never a failure. Errors and skips of the run that left no
+    recording are kept.
+    """
+    kept = {
+        str(row["id"]): row for row in folder.rows() if row["item"] == ITEM and row["outcome"] in ("error", "skipped")
+    }
+    out: list[Row] = []
+    for case in folder.cases():
+        path = folder.recordings / f"{case}.rec.json"
+        if not path.exists():
+            if case in kept:
+                out.append(kept[case])
+            continue
+        out.append(_scored(folder.recordings, case, overrides))
+    return out
+
+
+def _scored(recordings: Path, case: str, overrides: Overrides | None) -> Row:
+    try:
+        return score_recording(read_recording(recordings, case), overrides)[1]
+    except (DsbevalError, KeyError, ValueError) as error:
+        role, probe, instance, level = case.removeprefix("IFD-").split("-")
+        message = str(error) if isinstance(error, DsbevalError) else f"{case}.rec.json: {type(error).__name__} {error}"
+        return {
+            "id": case,
+            "item": ITEM,
+            "role": role,
+            "probe": probe,
+            "level": level,
+            "instance": int(instance[1:]),
+            "outcome": "error",
+            "message": message,
+        }

@@ -1,0 +1,120 @@
+"""Find an agent by name, by ``path/to/file.py:Class``, by ``package.module:Class`` or by entry point, and build it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import yaml
+
+from dsbeval.agent import Agent
+from dsbeval.errors import AgentError, OptionError, near
+
+GROUP = "dsbeval.agents"
+
+
+def known_agents() -> dict[str, str]:
+    """Return name -> where it comes from, for the agents of this project and those of installed entry points."""
+    from adapters import AGENTS
+
+    found = {point.name: point.value for point in entry_points(group=GROUP)}
+    return {**found, **AGENTS}
+
+
+def parse_args(pairs: list[str]) -> dict[str, object]:
+    """Parse ``key=value`` options; a value is read as a YAML scalar, so ``3``, ``0.5``, ``true`` have their type."""
+    out: dict[str, object] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.isidentifier():
+            raise OptionError(
+                f"--model-arg: {pair!r} is not key=value, with a name such as frame or voice before the ="
+            )
+        try:
+            out[key] = yaml.safe_load(value) if value else ""
+        except yaml.YAMLError:
+            out[key] = value
+    return out
+
+
+def find_spec(spec: str) -> tuple[str, str]:
+    """Return the module (or file) and the class that ``spec`` names, without importing either.
+
+    Raises :class:`AgentError` with near names when it names neither a known agent nor a place.
+    """
+    target = known_agents().get(spec, spec)
+    module_name, colon, attribute = target.rpartition(":")
+    if not colon:
+        raise AgentError(
+            f"--model: {spec!r} is not a known agent; {near(spec, known_agents())} "
+            "(or give path/to/file.py:Class or package.module:Class)"
+        )
+    if module_name.endswith(".py") and not Path(module_name).is_file():
+        raise AgentError(f"--model: {module_name}: no such file")
+    return module_name, attribute
+
+
+def find_agent(spec: str) -> type[Agent]:
+    """Return the class that ``spec`` names. Raises :class:`AgentError` when it is not there or not an agent."""
+    module_name, attribute = find_spec(spec)
+    module = _load_file(Path(module_name)) if module_name.endswith(".py") else _load_module(module_name, spec)
+    found = getattr(module, attribute, None)
+    if found is None:
+        classes = [n for n, value in vars(module).items() if isinstance(value, type) and issubclass(value, Agent)]
+        raise AgentError(f"--model: {module_name} has no {attribute!r}; {near(attribute, classes)}")
+    if not (isinstance(found, type) and issubclass(found, Agent)):
+        raise AgentError(f"--model: {spec} is not an agent; it must be a subclass of dsbeval.agent.Agent")
+    return found
+
+
+def load_agent(spec: str, args: Mapping[str, object] | None = None, checkpoint: str | None = None) -> Agent:
+    """Build the agent that ``spec`` names, with its ``--model-arg`` values and ``--checkpoint`` where it takes them.
+
+    Raises :class:`AgentError` when the agent does not take an argument, and lets an exception of its constructor through.
+    """
+    found = find_agent(spec)
+    given = dict(args or {})
+    if checkpoint is not None:
+        given["checkpoint"] = checkpoint
+    accepted = inspect.signature(found).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
+    for key in given:
+        if key not in accepted and not takes_any:
+            option = "--checkpoint" if key == "checkpoint" else f"--model-arg {key}"
+            raise AgentError(
+                f"{option}: agent {spec} does not take it; it takes {', '.join(accepted) or 'no arguments'}"
+            )
+    agent = found(**given)
+    agent.name = agent.name or spec
+    return agent
+
+
+def _load_module(name: str, spec: str) -> object:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or name
+        why = (
+            "no such module" if name.startswith(missing) else f"it needs the package {missing}, which is not installed"
+        )
+        raise AgentError(f"--model: cannot import {name} for agent {spec}: {why}") from None
+
+
+def _load_file(path: Path) -> object:
+    name = f"dsbeval_agent_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise AgentError(f"--model: {path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickling look the module up by name
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise AgentError(f"--model: {path} cannot be imported: {type(error).__name__}: {error}") from error
+    return module

@@ -1,0 +1,164 @@
+"""What a session leaves behind: two channels placed by time, events, text with times; and how that lies on disk.
+
+Conventions
+-----------
+* Channel 0 is the user, channel 1 the agent, both at 24 kHz, PCM16.
+* Audio is placed by time, never by count: an emission starts at ``max(arrival, cursor)``, so a burst plays out in real
+  time, a stall leaves a hole, and a flush cuts what lies in the future.
+* ``{id}.rec.json`` holds times in seconds rounded to the millisecond, as the official release does, and beside them
+  the exact samples that scoring uses. Nothing in it depends on the wall clock, the worker or the order of cases.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dsbeval.agent import Emission
+from dsbeval.audio import RATE, Signal, atomic_write, read_audio, resample, to_pcm16, write_audio
+from dsbeval.errors import RunError
+
+SCHEMA = 1
+FORMATS = ("wav", "flac")
+
+
+class Channel:
+    """A channel that grows as time goes on; samples at its own rate, positions given on the session clock."""
+
+    def __init__(self, rate: int) -> None:
+        self.rate = rate
+        self._samples = np.zeros(rate * 60, np.float32)
+        self.cursor = 0
+
+    def native(self, clock: int) -> int:
+        """Return a position of the session clock in this channel's samples."""
+        return round(clock * self.rate / RATE)
+
+    def clock(self, native: int) -> int:
+        """Return a position of this channel on the session clock."""
+        return round(native * RATE / self.rate)
+
+    def place(self, audio: Signal, arrival: int) -> int:
+        """Queue audio that arrives at ``arrival`` (session clock) and return where it starts (session clock)."""
+        start = max(self.native(arrival), self.cursor)
+        end = start + audio.size
+        if end > self._samples.size:
+            self._samples = np.concatenate([self._samples, np.zeros(max(end, self._samples.size), np.float32)])
+        self._samples[start:end] = audio
+        self.cursor = max(self.cursor, end) if audio.size else self.cursor
+        return self.clock(start)
+
+    def flush(self, now: int) -> None:
+        """Drop everything that would be played after ``now`` (session clock)."""
+        cut = self.native(now)
+        if cut < self.cursor:
+            self._samples[cut : self.cursor] = 0.0
+            self.cursor = cut
+
+    def played(self, start: int, end: int) -> Signal:
+        """Return native samples ``start`` to ``end``, silence where nothing was placed."""
+        piece = self._samples[start:end]
+        return piece if piece.size == end - start else np.pad(piece, (0, end - start - piece.size))
+
+    def render(self, length: int) -> Signal:
+        """Return the channel on the session clock, exactly ``length`` samples."""
+        audio = resample(self.played(0, max(self.native(length), 1)), self.rate, RATE)
+        return audio[:length] if audio.size >= length else np.pad(audio, (0, length - audio.size))
+
+
+@dataclass(frozen=True, slots=True)
+class TimedText:
+    """A piece of the agent's text and the session sample at which it was due to be heard."""
+
+    sample: int
+    text: str
+
+
+class AgentSide:
+    """The agent's channel and text, filled from its emissions."""
+
+    def __init__(self, rate: int) -> None:
+        self.channel = Channel(rate)
+        self._text: list[TimedText] = []
+
+    def accept(self, emission: Emission, arrival: int, now: int) -> None:
+        """Place an emission that is heard from ``arrival`` on; ``now`` bounds what a flush may cut."""
+        if emission.flush:
+            self.channel.flush(now)
+            self._text = [token for token in self._text if token.sample < now]
+        start = self.channel.place(emission.audio, arrival)
+        self._text.extend(TimedText(start + round(t.offset_s * RATE), t.text) for t in emission.text)
+
+    @property
+    def text(self) -> tuple[TimedText, ...]:
+        """The text in the order in which it is heard."""
+        return tuple(sorted(self._text, key=lambda token: token.sample))
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A finished session: both channels on the session clock, and what is known about it as plain data."""
+
+    user: Signal
+    model: Signal
+    text: tuple[TimedText, ...]
+    events: tuple[dict[str, Any], ...]
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def length(self) -> int:
+        """Samples of the session."""
+        return self.user.size
+
+
+def audio_path(folder: Path, name: str, audio_format: str = "wav") -> Path:
+    """Return the path of a recording's stereo file."""
+    return folder / f"{name}.stereo.{audio_format}"
+
+
+def write_recording(folder: Path, name: str, recording: Recording, audio_format: str = "wav") -> None:
+    """Write ``{name}.stereo.wav`` and ``{name}.rec.json``; the JSON comes last, so its presence means a whole recording."""
+    stereo = to_pcm16(np.stack([recording.user, recording.model], axis=1))
+    write_audio(audio_path(folder, name, audio_format), stereo)
+    data = {
+        "schema": SCHEMA,
+        **recording.meta,
+        "sample_rate": RATE,
+        "audio": audio_path(folder, name, audio_format).name,
+        "samples": recording.length,
+        "duration_s": round(recording.length / RATE, 3),
+        "transcript": "".join(token.text for token in recording.text).strip(),
+        "tokens": [{"t": round(t.sample / RATE, 3), "sample": t.sample, "text": t.text} for t in recording.text],
+        "events": list(recording.events),
+    }
+    with atomic_write(folder / f"{name}.rec.json") as file:
+        file.write(json.dumps(data, ensure_ascii=False, indent=1).encode() + b"\n")
+
+
+def read_recording(folder: Path, name: str) -> Recording:
+    """Read a recording back. Raises :class:`RunError` or :class:`~dsbeval.errors.AudioError` in one line."""
+    path = folder / f"{name}.rec.json"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(f"{path}: no such recording; run the case first") from None
+    except ValueError as error:
+        raise RunError(f"{path}: not valid JSON ({error}); record the case again") from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise RunError(
+            f"{path}: schema is {data.get('schema') if isinstance(data, dict) else None!r}; {SCHEMA} is needed"
+        )
+    stereo = read_audio(folder / str(data["audio"]), channels=2)
+    if len(stereo) != data["samples"]:
+        raise RunError(
+            f"{folder / data['audio']}: {len(stereo)} samples, but rec.json says {data['samples']}; record it again"
+        )
+    text = tuple(TimedText(int(t["sample"]), str(t["text"])) for t in data["tokens"])
+    derived = {"tokens", "events", "sample_rate", "audio", "samples", "duration_s", "transcript", "schema"}
+    meta = {key: value for key, value in data.items() if key not in derived}
+    user, model = (np.ascontiguousarray(stereo[:, k]) for k in (0, 1))
+    return Recording(user, model, text, tuple(data["events"]), meta)

@@ -1,0 +1,175 @@
+"""The pytest plugin: options, the items of a benchmark, one result row an item, and the summary at the end.
+
+What runs where under xdist: the controller makes the run folder when the workers have collected, and writes the
+summary; each worker appends rows to its own file. An exception in an agent or a fixture is an *error*; so is a worker
+that dies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dsbeval.errors import DsbevalError
+from dsbeval.ifeval.pack import Case, load_pack
+from dsbeval.results import RunFolder
+from reports.rows import ROW, error_row, one_line, skipped_row
+from reports.settings import SETTINGS, add_options, read_settings, settings_of
+
+FIXTURE = "ifeval_case"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options before anything is collected."""
+    try:
+        config.stash[SETTINGS] = read_settings(config)
+    except DsbevalError as error:
+        raise pytest.UsageError(str(error)) from None
+    if config.pluginmanager.hasplugin("xdist") and not _is_worker(config):
+        config.pluginmanager.register(_Controller(config), "dsbeval-controller")
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
+
+
+# Collection
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make one item a case. Parameters are ids: collection reads no audio."""
+    if FIXTURE not in metafunc.fixturenames:
+        return
+    settings = settings_of(metafunc.config)
+    try:
+        ids = [case.id for case in settings.cases(load_pack(settings.pack))]
+    except DsbevalError as error:
+        raise pytest.Collector.CollectError(str(error)) from None
+    metafunc.parametrize(FIXTURE, ids, ids=ids, indirect=True)
+
+
+def case_of(item: pytest.Item) -> Case | None:
+    """Return the case of an item, or None for an item that is not one of ours."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is None or FIXTURE not in callspec.params:
+        return None
+    return load_pack(settings_of(item.config).pack).cases[callspec.params[FIXTURE]]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Make the run folder, where this process runs the items itself."""
+    config = session.config
+    if _is_worker(config) or config.option.collectonly:
+        return
+    _create_run(config, [case.id for item in session.items if (case := case_of(item))])
+
+
+def _create_run(config: pytest.Config, cases: Iterable[str]) -> None:
+    wanted = list(dict.fromkeys(cases))
+    if not wanted:
+        return
+    settings = settings_of(config)
+    try:
+        RunFolder.create(settings.run_dir, settings.fingerprint(), wanted, resume=settings.resume)
+    except DsbevalError as error:
+        pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+
+
+class _Controller:
+    """Hooks of xdist that only its controller sees."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._created = False
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:  # noqa: ARG002
+        """Make the run folder from the first worker's collection; no item has started yet."""
+        if not self._created:
+            self._created = True
+            _create_run(self._config, (case for nodeid in ids if (case := self._case_id(nodeid))))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
+        """Write the error row of an item whose worker died, and let pytest count it as an error."""
+        case_id = self._case_id(crashitem)
+        if case_id is None:
+            return
+        report.when = "setup"
+        case = load_pack(settings_of(self._config).pack).cases[case_id]
+        message = "the worker process died while it ran this case (killed, out of memory, or a crash in native code)"
+        RunFolder.open(settings_of(self._config).run_dir).append(error_row(case, message), "controller")
+
+    def _case_id(self, nodeid: str) -> str | None:
+        _, bracket, tail = nodeid.partition("[")
+        name = tail.removesuffix("]")
+        return name if bracket and name in load_pack(settings_of(self._config).pack).cases else None
+
+
+# Outcomes
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Write one row an item: the verdict of the call, or the error or skip of the set-up."""
+    report = yield
+    case = case_of(item)
+    if case is None:
+        return report
+    settings = settings_of(item.config)
+    if call.when == "setup" and report.failed and call.excinfo is not None:
+        message = one_line(call.excinfo.value, settings.model)
+        _keep_traceback(settings.run_dir, case.id, str(report.longrepr))
+        report.longrepr = message
+        _append(item, error_row(case, message))
+    elif call.when == "setup" and report.skipped and call.excinfo is not None:
+        _append(item, skipped_row(case, one_line(call.excinfo.value, settings.model)))
+    elif call.when == "call":
+        row = item.stash.get(ROW, None)
+        if row is not None and call.excinfo is not None and row["outcome"] == "passed":
+            row = error_row(case, one_line(call.excinfo.value, settings.model))
+        if row is not None:
+            _append(item, row)
+    return report
+
+
+def _append(item: pytest.Item, row: dict[str, Any]) -> None:
+    writer = getattr(item.config, "workerinput", {}).get("workerid", "main")
+    RunFolder.open(settings_of(item.config).run_dir).append(row, writer)
+
+
+def _keep_traceback(run_dir: Path, case: str, text: str) -> None:
+    folder = run_dir / "errors"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{case}.txt").write_text(text + "\n", encoding="utf-8")
+
+
+# The end
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Write the summary of the run and print its tables."""
+    run_dir = settings_of(config).run_dir
+    if _is_worker(config) or config.option.collectonly or not (run_dir / "run.json").exists():
+        return
+    from dsbeval.ifeval.metrics import summarise
+    from reports.tables import render
+
+    folder = RunFolder.open(run_dir)
+    summary = summarise(folder.rows(), folder.cases(), folder.fingerprint())
+    path = folder.write_summary(summary)
+    terminalreporter.section("DSB-IFEval")
+    for line in render(summary, width=terminalreporter._tw.fullwidth):
+        terminalreporter.write_line(line)
+    terminalreporter.write_line(f"run: {run_dir}")
+    terminalreporter.write_line(f"summary: {path}")

@@ -1,0 +1,112 @@
+"""The tables of a summary as text. A rate is never printed without its n."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from dsbeval.ifeval.pack import LEVELS
+
+SUBSET_NAMES = {"all": "all cells", "reactive": "reactive (published headline)", "exercised": "exercised"}
+EFFECT_NAMES = {
+    "entailment_gap": "Entailment Gap (L1 - L2)",
+    "redundancy_gain": "Redundancy Gain (L3 - L2)",
+    "role_tax": "Role Tax (L3 - L1)",
+}
+
+
+def percent(cell: Mapping[str, Any]) -> str:
+    """Return a rate with its counts, or a dash where there is nothing to count."""
+    return "-" if cell["rate"] is None else f"{100 * cell['rate']:.1f} ({cell['passed']}/{cell['n']})"
+
+
+def points(value: float | None) -> str:
+    """Return a difference of rates in percentage points."""
+    return "-" if value is None else f"{100 * value:+.1f}"
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="", title_style="")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
+    return table
+
+
+def tables(summary: Mapping[str, Any]) -> list[Table]:
+    """Return the tables of a summary."""
+    data = summary["ifeval"]
+    levels = [level for level in (*LEVELS, "overall") if data["ias"]["all"][level]["n"]]
+    out: list[Table] = []
+
+    table = _table("IAS, % (passed/n)", "cells", *levels)
+    for name, title in SUBSET_NAMES.items():
+        table.add_row(title, *(percent(data["ias"][name][level]) for level in levels))
+    out.append(table)
+
+    table = _table("Effects, percentage points (n of each side)", "effect", *SUBSET_NAMES)
+    for effect, title in EFFECT_NAMES.items():
+        cells = []
+        for name in SUBSET_NAMES:
+            values = data["effects"][name]
+            value, sides = values[effect], values["n"][effect]
+            cells.append("-" if value is None else f"{points(value)} ({sides[0]}, {sides[1]})")
+        table.add_row(title, *cells)
+    out.append(table)
+
+    table = _table("IAS by action, % (passed/n)", "action", "rate")
+    for action, cell in data["by_action"].items():
+        table.add_row(action, percent(cell))
+    out.append(table)
+
+    table = _table("By role", "role", "IAS, %", "gap, points (n)", "matched audio, %")
+    for role, cell in data["by_role"].items():
+        gap, sides = data["by_role_gap"][role], data["by_role_gap_n"][role]
+        matched = data["matched_audio"].get(role)
+        table.add_row(
+            role,
+            percent(cell),
+            "-" if gap is None else f"{points(gap)} ({sides[0]}, {sides[1]})",
+            percent(matched) if matched else "-",
+        )
+    out.append(table)
+    return out
+
+
+def render(summary: Mapping[str, Any], width: int = 100) -> list[str]:
+    """Return the tables of a summary as lines of text, with what is missing named first."""
+    console = Console(file=io.StringIO(), width=max(width, 100), color_system=None, legacy_windows=False)
+    counts = summary["counts"]
+    console.print(
+        f"agent {summary['fingerprint']['agent']}: {counts['cases']} cases: {counts['passed']} passed, "
+        f"{counts['failed']} failed, {counts['error']} error, {counts['skipped']} skipped, {counts['missing']} missing",
+        highlight=False, soft_wrap=True,
+    )  # fmt: skip
+    for kind in ("errors", "skipped"):
+        for entry in summary[kind][:10]:
+            console.print(
+                f"  {kind.removesuffix('s')}: {entry['id']}: {entry['message']}",
+                highlight=False,
+                soft_wrap=True,
+                markup=False,
+            )
+        if len(summary[kind]) > 10:
+            console.print(f"  ... and {len(summary[kind]) - 10} more {kind}")
+    if summary["missing"]:
+        console.print(
+            f"  missing: {', '.join(summary['missing'][:5])}{' ...' if len(summary['missing']) > 5 else ''}",
+            soft_wrap=True,
+        )
+    for table in tables(summary):
+        console.print()
+        console.print(table, highlight=False)
+    data = summary["ifeval"]
+    console.print(
+        f"\n{data['not_exercised']} cases were not exercised; {data['borderline']} margins lie inside the VAD's error.",
+        highlight=False, soft_wrap=True,
+    )  # fmt: skip
+    assert isinstance(console.file, io.StringIO)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]

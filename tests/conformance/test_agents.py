@@ -1,0 +1,34 @@
+"""The conformance suite over the agent named by --model, or over every agent that runs here without weights or keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dsbeval.agent import Agent
+from dsbeval.conformance import CHECKS
+from dsbeval.loading import load_agent, parse_args
+
+LOCAL = ("oracle", "contrarian", "silent", "turn_based", "babbler", "echo")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    asked = [arg for arg in metafunc.config.invocation_params.args if str(arg).startswith("--model")]
+    names = [metafunc.config.getoption("--model")] if asked else LOCAL
+    metafunc.parametrize("conforming", names, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def conforming(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterator[Agent]:
+    agent = load_agent(
+        request.param, parse_args(pytestconfig.getoption("--model-arg")), pytestconfig.getoption("--checkpoint")
+    )
+    yield agent
+    agent.close()
+    agent.close()
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_agent(conforming: Agent, name: str) -> None:
+    CHECKS[name](conforming)
