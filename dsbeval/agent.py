@@ -20,6 +20,7 @@ Conventions
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from types import TracebackType
@@ -118,7 +119,8 @@ class Emission:
 
     ``flush`` drops everything that has not been played yet, before this emission is queued. ``done`` says that the
     agent has ended the conversation; it is not stepped again. ``rate`` may repeat the rate of the audio, and is then
-    checked against the declared one.
+    checked against the declared one. ``arrived`` is the ``time.monotonic()`` at which a real-time service delivered it;
+    only the wall clock reads it.
     """
 
     audio: Signal = field(default_factory=lambda: NO_AUDIO)
@@ -126,6 +128,7 @@ class Emission:
     done: bool = False
     flush: bool = False
     rate: int | None = None
+    arrived: float | None = None
 
 
 NOTHING = Emission()
@@ -135,10 +138,10 @@ class Session(ABC):
     """One conversation of an agent: a context manager that owns all of its state."""
 
     @abstractmethod
-    def step(self, heard: Signal) -> Emission:
-        """Hear one frame and return what the agent emits while hearing it."""
+    def step(self, heard: Signal) -> Emission | Sequence[Emission]:
+        """Hear one frame and return what the agent emits while hearing it, or several emissions in their order."""
 
-    def finish(self) -> Emission:
+    def finish(self) -> Emission | Sequence[Emission]:
         """Return what the agent says once the user side has ended; called once, after the last step."""
         return NOTHING
 
@@ -203,6 +206,12 @@ class PrivilegedAgent(Agent):
     def open(self, prompt: str, seed: int) -> Session:  # noqa: ARG002
         """Refuse: without the case there is nothing to play."""
         raise AgentError(f"{self.name} is a calibration agent and must be told the case; use it with cases/ifeval")
+
+
+def check_emissions(returned: object, capabilities: Capabilities, agent: str) -> tuple[Emission, ...]:
+    """Return what a step returned as a tuple, each emission checked by :func:`check_emission`."""
+    several = returned if isinstance(returned, (tuple, list)) else (returned,)
+    return tuple(check_emission(emission, capabilities, agent) for emission in several)
 
 
 def check_emission(emission: object, capabilities: Capabilities, agent: str) -> Emission:

@@ -32,11 +32,14 @@ def main() -> None:
 
 @main.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--set", "settings", multiple=True, metavar="ACTION.THRESHOLD=VALUE", help="another threshold; may be repeated")
+@click.option(
+    "--set", "settings", multiple=True, metavar="ACTION.THRESHOLD=VALUE", help="another threshold; may be repeated"
+)
 def score(run: Path, settings: Sequence[str]) -> None:
     """Derive verdicts and summary of RUN again, from its recordings alone.
 
-    Without --set it rewrites report/summary.json; with --set it writes report/rescored.json beside it, so that the run's own result stays.
+    Without --set it rewrites report/summary.json; with --set it writes report/rescored.json beside it, so that the
+    run's own result stays.
     """
     from dsbeval.ifeval.metrics import summarise
     from dsbeval.ifeval.score import score_run

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dsbeval.agent import Agent, Brief, Emission, PrivilegedAgent, PrivilegedSession, Session, check_emission
+from dsbeval.agent import Agent, Brief, Emission, PrivilegedAgent, PrivilegedSession, Session, check_emissions
 from dsbeval.audio import RATE, Signal, frames, resample
 from dsbeval.errors import DsbevalError
 from dsbeval.spans import Span
@@ -76,11 +76,11 @@ def converse(agent: Agent, session: Session, audio: Signal, *, finish: bool = Tr
     capabilities = agent.capabilities
     out: list[Emission] = []
     for frame in frames(resample(audio, RATE, capabilities.input_rate), capabilities.frame):
-        out.append(check_emission(session.step(frame.copy()), capabilities, agent.name))
-        if out[-1].done:
+        out.extend(check_emissions(session.step(frame.copy()), capabilities, agent.name))
+        if out and out[-1].done:
             return Heard(tuple(out))
     if finish:
-        out.append(check_emission(session.finish(), capabilities, agent.name))
+        out.extend(check_emissions(session.finish(), capabilities, agent.name))
     return Heard(tuple(out))
 
 
@@ -128,8 +128,8 @@ def an_emission_is_not_changed_later(agent: Agent) -> None:
     with open_session(agent, "", 0) as session:
         kept: list[tuple[Signal, Signal]] = []
         for frame in frames(resample(user_audio(), RATE, capabilities.input_rate), capabilities.frame):
-            audio = session.step(frame).audio
-            kept.append((audio, audio.copy()))
+            returned = check_emissions(session.step(frame), capabilities, agent.name)
+            kept.extend((emission.audio, emission.audio.copy()) for emission in returned)
     changed = any(not np.array_equal(now, then) for now, then in kept)
     _require(not changed, f"{agent.name}: returns a buffer that it changes later; return a copy")
 

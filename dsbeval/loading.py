@@ -9,11 +9,13 @@ import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from dsbeval.agent import Agent
 from dsbeval.errors import AgentError, OptionError, near
+from dsbeval.turns import TURNS, Endpointed
 
 GROUP = "dsbeval.agents"
 
@@ -75,10 +77,12 @@ def find_agent(spec: str) -> type[Agent]:
 def load_agent(spec: str, args: Mapping[str, object] | None = None, checkpoint: str | None = None) -> Agent:
     """Build the agent that ``spec`` names, with its ``--model-arg`` values and ``--checkpoint`` where it takes them.
 
-    Raises :class:`AgentError` when the agent does not take an argument, and lets an exception of its constructor through.
+    Raises :class:`AgentError` when the agent does not take an argument, and lets an exception of its constructor
+    through.
     """
     found = find_agent(spec)
     given = dict(args or {})
+    turns, wrapping = _turn_options(found, given)
     if checkpoint is not None:
         given["checkpoint"] = checkpoint
     accepted = inspect.signature(found).parameters
@@ -91,7 +95,19 @@ def load_agent(spec: str, args: Mapping[str, object] | None = None, checkpoint: 
             )
     agent = found(**given)
     agent.name = agent.name or spec
-    return agent
+    return Endpointed(agent, **wrapping) if turns == "endpointed" else agent
+
+
+def _turn_options(found: type[Agent], given: dict[str, object]) -> tuple[str, dict[str, Any]]:
+    """Take the options of the turn-taking wrapper out of ``given``, unless the agent has options of these names itself."""
+    own = inspect.signature(found).parameters
+    if "turns" in own or "turns" not in given:
+        return "full", {}
+    turns = given.pop("turns")
+    if turns not in TURNS:
+        raise OptionError(f"--model-arg turns: {turns!r} is not one of {', '.join(TURNS)}")
+    names = ("endpoint_ms", "barge_in") if turns == "endpointed" else ()
+    return str(turns), {name: given.pop(name) for name in names if name in given}
 
 
 def _load_module(name: str, spec: str) -> object:

@@ -85,11 +85,11 @@ class AgentSide:
         self.channel = Channel(rate)
         self._text: list[TimedText] = []
 
-    def accept(self, emission: Emission, arrival: int, now: int) -> None:
-        """Place an emission that is heard from ``arrival`` on; ``now`` bounds what a flush may cut."""
+    def accept(self, emission: Emission, arrival: int) -> None:
+        """Place an emission that is heard from ``arrival`` on; a flush drops what would be played after that."""
         if emission.flush:
-            self.channel.flush(now)
-            self._text = [token for token in self._text if token.sample < now]
+            self.channel.flush(arrival)
+            self._text = [token for token in self._text if token.sample < arrival]
         start = self.channel.place(emission.audio, arrival)
         self._text.extend(TimedText(start + round(t.offset_s * RATE), t.text) for t in emission.text)
 

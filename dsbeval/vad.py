@@ -10,8 +10,9 @@ Conventions
 * The benchmark (DSB-IFEval, appendix E.2) sets ``min_speech_duration_ms=90`` and ``min_silence_duration_ms=90``, keeps
   every other library default (threshold 0.5, exit threshold 0.35, 30 ms padding) and merges spans closer than 0.3 s.
 
-An edge that the VAD finds is off by up to :data:`ONSET_ERROR_S` (:data:`OFFSET_ERROR_S` at the end) from the edge of the audible speech: 32 ms of chunk,
-30 ms of padding, and the model's own hang-over. A margin inside that is not evidence, and reports mark it.
+An edge that the VAD finds is off by up to :data:`ONSET_ERROR_S` (:data:`OFFSET_ERROR_S` at the end) from the edge of
+the audible speech: 32 ms of chunk, 30 ms of padding, and the model's own hang-over. A margin inside that is not
+evidence, and reports mark it.
 
 References
 ----------
@@ -201,7 +202,8 @@ class OnlineDetector:
 
     ``push`` takes the played audio of the model channel at ``rate``. ``onset`` is the start of the speech under way,
     back-dated to its first chunk, or None; ``silent_since`` is the end of the last speech; ``spans`` are all that was
-    found so far, the last one open (end None) while speech is under way. All in session samples (24 kHz), without padding.
+    found so far, the last one open (end None) while speech is under way. All in session samples (24 kHz), without
+    padding.
     """
 
     def __init__(self, rate: int = RATE, settings: VadSettings = BENCHMARK) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dsbeval.clock import LATENCIES
 from dsbeval.errors import OptionError
 from dsbeval.ifeval.pack import DEFAULT_PACK, Case, Pack, load_pack
 from dsbeval.ifeval.protocol import PROTOCOLS
@@ -37,6 +38,7 @@ class Settings:
     run_dir: Path
     resume: bool
     audio_format: str
+    latency: str
 
     def cases(self, pack: Pack) -> list[Case]:
         """Return the cases of the pack that are asked for."""
@@ -57,7 +59,7 @@ class Settings:
             "seed": self.seed,
             "device": "cpu",
             "audio_format": self.audio_format,
-            "latency": "none",
+            "latency": self.latency,
             "acoustics": "clean",
             "vad": {"model": model_sha256(), "merge_s": BENCHMARK.merge_s, "min_speech_ms": BENCHMARK.min_speech_ms,
                     "min_silence_ms": BENCHMARK.min_silence_ms, "threshold": BENCHMARK.threshold, "pad_ms": BENCHMARK.pad_ms},
@@ -91,6 +93,12 @@ def add_options(parser: pytest.Parser) -> None:
     option("--seed", type=int, default=0, metavar="S", help="seed of the run (default: 0)")
     option("--run-dir", default=None, metavar="DIR", help="run folder (default: runs/<time>-<model>)")
     option("--resume", action="store_true", help="go on in a run folder: what is recorded there is kept")
+    option(
+        "--latency",
+        default="none",
+        choices=LATENCIES,
+        help="charge the agent the compute time that its steps took (default: none, as published)",
+    )
     option("--audio-format", default="wav", choices=FORMATS, help="format of the recordings (default: wav)")
 
 
@@ -127,6 +135,7 @@ def read_settings(config: pytest.Config) -> Settings:
         run_dir=(config.invocation_params.dir / get("--run-dir")).resolve(),
         resume=get("--resume"),
         audio_format=get("--audio-format"),
+        latency=get("--latency"),
     )
     config.option.run_dir = str(settings.run_dir)
     if settings.levels or settings.roles or settings.probes:

@@ -29,8 +29,26 @@ def points(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:+.1f}"
 
 
+def realtime_line(facts: Mapping[str, Any]) -> str:
+    """Return one line about the agent and real time."""
+    if facts["latency"] == "wall":
+        return (
+            f"wall clock over {facts['n']} cases: frames sent late by p99 {facts['jitter_ms_p99_max']:.1f} ms at worst, "
+            f"{facts['jitter_ms_max']:.1f} ms at most"
+        )
+    held = (
+        "holds real time"
+        if not facts["behind"]
+        else f"CANNOT HOLD REAL TIME in {facts['behind']} of {facts['n']} cases"
+    )
+    return (
+        f"measured latency over {facts['n']} cases: real-time factor {facts['rtf_mean']:.3f} (mean), p95 of a frame "
+        f"{facts['rtf_p95_max']:.3f} at worst, largest lag {facts['max_lag_s']:.3f} s: {held}"
+    )
+
+
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="", title_style="")
+    table = Table(title=title, box=None, pad_edge=False, header_style="")
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
     return table
@@ -101,8 +119,11 @@ def render(summary: Mapping[str, Any], width: int = 100) -> list[str]:
             soft_wrap=True,
         )
     for table in tables(summary):
-        console.print()
+        console.print(f"\n{table.title}", highlight=False)
+        table.title = None  # rich would wrap it to the width of the columns
         console.print(table, highlight=False)
+    if "realtime" in summary:
+        console.print(f"\n{realtime_line(summary['realtime'])}", highlight=False, soft_wrap=True)
     data = summary["ifeval"]
     console.print(
         f"\n{data['not_exercised']} cases were not exercised; {data['borderline']} margins lie inside the VAD's error.",

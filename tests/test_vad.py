@@ -340,6 +340,11 @@ def test_energy_between_the_two_levels_holds_and_does_not_open() -> None:
     assert pairs(energy_spans(audio, 100, opens=0.005)) == [(0, 600), (700, 900)]
 
 
+def test_energy_exactly_at_a_level_neither_opens_nor_closes() -> None:
+    audio = level((0.25, 100), (0.5, 100), (0.25, 100), (0, 100))
+    assert pairs(energy_spans(audio, 100, opens=0.25, closes=0.25)) == [(100, 300)]
+
+
 def test_energy_to_the_end_stops_at_the_last_sample() -> None:
     assert pairs(energy_spans(level((0, 100), (0.2, 130)), 100)) == [(100, 230)]
     assert pairs(energy_spans(level((0.2, 30)), 100)) == [(0, 30)]

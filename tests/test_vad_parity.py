@@ -26,11 +26,10 @@ SENTENCES = (
     "Hi, could I get a number four with no onions, and, um, make the drink a large.",
     "She was taking the pills at eight. Then another two, maybe an hour later. I am not sure.",
     "It's 4125 West Alder Street. Sorry, no, 4126.",
-    "So if x squared equals nine, then x is three. Right?",
     "Breathe in. And out. And again, as slowly as you like.",
     "The committee, after eleven hours of debate, rejected the amendment!",
 )
-SPEEDS = (1.0, 1.25, 0.8, 1.1, 0.7, 1.0)
+SPEEDS = (1.0, 1.25, 0.8, 0.9, 1.1)
 
 # The settings that the benchmark names; everything else is the library's default.
 STOCK = {"min_speech_duration_ms": 90, "min_silence_duration_ms": 90}
@@ -95,6 +94,10 @@ def signals(index: int) -> Iterator[tuple[str, Signal]]:
     gap = np.zeros(int(rng.integers(500, 40_000)), np.float32)
     yield "between digital silence", np.concatenate([gap, speech, gap, gap, other, gap])
     yield "cut off by digital silence", np.concatenate([speech[: speech.size // 2], gap, speech[speech.size // 2 :]])
+    for span in speech_spans(speech)[:3]:
+        # The silence becomes long enough to end the span in the last chunk, which is not whole.
+        size = span.end - VAD_RATE * BENCHMARK.pad_ms // 1000 + 3 * CHUNK + int(rng.integers(1, CHUNK))
+        yield f"cut at {size}", speech[:size]
     shift = int(rng.integers(1_000, min(speech.size, other.size)))
     both = np.zeros(shift + max(speech.size, other.size), np.float32)
     both[: speech.size] += speech
@@ -111,13 +114,13 @@ def signals(index: int) -> Iterator[tuple[str, Signal]]:
         yield f"{size} samples from {start}", speech[max(0, start) : max(0, start) + size]
 
 
-@pytest.mark.parametrize("kind", ["onnx", "jit"])
 @pytest.mark.parametrize("index", range(len(SENTENCES)))
-def test_spans_are_identical_on_speech(index: int, kind: str) -> None:
+def test_spans_are_identical_on_speech(index: int) -> None:
     counts = set()
     for name, audio in signals(index):
         ours = our_spans(audio)
-        assert ours == stock_spans(audio, kind), name
+        for kind in ("onnx", "jit"):
+            assert ours == stock_spans(audio, kind), (name, kind)
         counts.add(len(ours))
     assert len(counts) >= 3, "signals that all look alike prove little"
 
@@ -156,7 +159,7 @@ def test_probabilities_are_those_of_the_stock_model() -> None:
 
 def sequences(rng: np.random.Generator, count: int) -> Iterator[NDArray[np.float32]]:
     """Yield random probabilities of several kinds: jumping, drifting, and sitting on the thresholds."""
-    on_the_edge = np.array([0.0, 0.34, 0.35, 0.3500001, 0.4, 0.4999999, 0.5, 0.51, 1.0], np.float32)
+    on_the_edge = np.array([0.0, 0.25, 0.34, 0.35, 0.3500001, 0.4, 0.4999999, 0.5, 0.51, 1.0], np.float32)
     for k in range(count):
         size = int(rng.integers(0, 120))
         if k % 3 == 0:
@@ -206,7 +209,7 @@ def test_post_processing_is_identical_at_other_settings() -> None:
     rng = np.random.default_rng(1)
     for p in sequences(rng, 4_000):
         settings = VadSettings(
-            threshold=float(rng.choice([0.1, 0.3, 0.5, 0.51, 0.8])),
+            threshold=float(rng.choice([0.1, 0.3, 0.4, 0.5, 0.51, 0.65, 0.8])),
             min_speech_ms=int(rng.choice([0, 32, 64, 90, 250])),
             min_silence_ms=int(rng.choice([0, 32, 64, 96, 100, 400])),
             pad_ms=int(rng.choice([0, 15, 30, 31, 100, 400])),

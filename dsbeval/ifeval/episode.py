@@ -15,6 +15,7 @@ from typing import Any
 
 from dsbeval.agent import Agent, Brief, Interaction, PrivilegedAgent, Session
 from dsbeval.audio import RATE
+from dsbeval.clock import Clock, make_clock
 from dsbeval.errors import AgentError
 from dsbeval.ifeval.line import Line
 from dsbeval.ifeval.pack import Case, Pack
@@ -31,7 +32,14 @@ def case_seed(seed: int, case: Case) -> int:
     return int.from_bytes(digest[:4], "big") & 0x7FFFFFFF
 
 
-def record_case(agent: Agent, pack: Pack, case: Case, seed: int = 0) -> Recording:
+def agent_clock(agent: Agent, latency: str = "none") -> Clock:
+    """Return the clock of a session with ``agent``: what it declares, and whether its compute time is charged."""
+    capabilities = agent.capabilities
+    chunked = capabilities.interaction is Interaction.CHUNKED
+    return make_clock(capabilities.clock, latency, capabilities.clock_frame, chunked=chunked)
+
+
+def record_case(agent: Agent, pack: Pack, case: Case, seed: int = 0, clock: Clock | None = None) -> Recording:
     """Play ``case`` to ``agent`` and return the recording, with everything in it that scoring needs.
 
     Raises what the agent raises, and :class:`~dsbeval.errors.AgentError` when it breaks its contract.
@@ -47,13 +55,10 @@ def record_case(agent: Agent, pack: Pack, case: Case, seed: int = 0) -> Recordin
         readback_target=pack.readback_target(case),
     )
     capabilities = agent.capabilities
-    if capabilities.clock != "logical":
-        raise AgentError(
-            f"agent {agent.name}: declares a wall clock, which this version cannot pace; only logical clocks run"
-        )
+    clock = clock or agent_clock(agent)
     protocol = PROTOCOLS[capabilities.interaction]
     with _open(agent, brief, prompt, own_seed) as session:
-        line = Line(session, capabilities, agent.name)
+        line = Line(session, capabilities, agent.name, clock)
         played = _play(line, turns, probe.barge_in_after_s, protocol, capabilities.interaction)
     window = scored_window(rule, turns[1], played.turn2.start)
     user, model = line.record(max(played.end, window.start + 1))
@@ -78,6 +83,7 @@ def record_case(agent: Agent, pack: Pack, case: Case, seed: int = 0) -> Recordin
         "seed": own_seed,
         "turn1_onset_s": round(played.turn1.start / RATE, 3),
         "turn2_onset_s": round(played.turn2.start / RATE, 3),
+        **({"realtime": report} if (report := clock.report()) else {}),
         "barge_in": probe.barge_in_after_s is not None,
         "barge_in_forced": played.forced,
         "window": {

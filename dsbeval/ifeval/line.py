@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsbeval.agent import Capabilities, PrivilegedSession, Session, check_emission
+from dsbeval.agent import Capabilities, PrivilegedSession, Session, check_emissions
 from dsbeval.audio import RATE, Signal, resample
+from dsbeval.clock import Clock, LogicalClock
 from dsbeval.errors import AgentError
 from dsbeval.recording import AgentSide, Channel
 from dsbeval.spans import Span, to_samples
@@ -21,10 +22,11 @@ MAX_SESSION_S = 600.0
 
 
 class Line:
-    """A session under way on the logical clock."""
+    """A session under way."""
 
-    def __init__(self, session: Session, capabilities: Capabilities, agent: str) -> None:
+    def __init__(self, session: Session, capabilities: Capabilities, agent: str, clock: Clock | None = None) -> None:
         self._session = session
+        self._clock = clock or LogicalClock()
         self._capabilities = capabilities
         self._agent = agent
         self._heard = Channel(capabilities.input_rate)  # what the agent hears, at its own rate
@@ -62,16 +64,21 @@ class Line:
             raise AgentError(
                 f"agent {self._agent}: the session is longer than {MAX_SESSION_S:.0f} s; it never comes to an end"
             )
+        end = self.now + clock_frame
+        self._clock.ready(end)
         if not self._done:
             index = self.now // clock_frame * frame
-            emission = check_emission(
-                self._session.step(self._heard.played(index, index + frame).copy()), self._capabilities, self._agent
-            )
-            self.side.accept(emission, self.now + self._capabilities.clock_delay, self.now + clock_frame)
-            if emission.done:
-                self._done = True
-                self.event("agent_done", self.now + clock_frame)
-        self.now += clock_frame
+            heard = self._heard.played(index, index + frame).copy()
+            begun = self._clock.timer()
+            returned = self._session.step(heard)
+            self._clock.stepped(end, self._clock.timer() - begun)
+            for emission in check_emissions(returned, self._capabilities, self._agent):
+                arrival = self._clock.arrival(end, self.now + self._capabilities.clock_delay, emission.arrived)
+                self.side.accept(emission, arrival)
+                if emission.done:
+                    self._done = True
+                    self.event("agent_done", arrival)
+        self.now = end
 
     def run_until(self, sample: int) -> None:
         """Advance until the clock has reached ``sample``."""
@@ -82,10 +89,16 @@ class Line:
         """Tell the agent that the user side has ended at ``at``; return where what it says then ends."""
         if self._done:
             return at
-        emission = check_emission(self._session.finish(), self._capabilities, self._agent)
-        self.side.accept(emission, at, at)
+        begun = self._clock.timer()
+        returned = self._session.finish()
+        self._clock.finished(at, self._clock.timer() - begun)
         self.event("finish", at)
-        return max(at, self.side.channel.clock(self.side.channel.cursor)) if emission.audio.size else at
+        said = False
+        for emission in check_emissions(returned, self._capabilities, self._agent):
+            self.side.accept(emission, self._clock.arrival(at, at, emission.arrived))
+            said = said or emission.audio.size > 0
+        channel = self.side.channel
+        return max(at, channel.clock(channel.cursor)) if said else at
 
     # The agent's speech, as it is heard ---------------------------------------------------------------------------
 

@@ -85,6 +85,32 @@ def _role_gaps(rows: Sequence[Row], roles: Iterable[str]) -> tuple[dict[str, Any
     return gaps, counts
 
 
+def realtime(rows: Sequence[Row]) -> dict[str, Any] | None:
+    """Return how the agent stood against real time, where that was measured: factors, the largest lag, cases behind.
+
+    On the wall clock it is the jitter of the frames that were sent. None where neither was measured.
+    """
+    found = [row["realtime"] for row in rows if "realtime" in row]
+    measured = [facts for facts in found if facts["latency"] == "measured"]
+    if measured:
+        return {
+            "latency": "measured",
+            "n": len(measured),
+            "rtf_mean": sum(facts["rtf_mean"] for facts in measured) / len(measured),
+            "rtf_p95_max": max(facts["rtf_p95"] for facts in measured),
+            "max_lag_s": max(facts["max_lag_s"] for facts in measured),
+            "behind": sum(not facts["holds_real_time"] for facts in measured),
+        }
+    if found:
+        return {
+            "latency": "wall",
+            "n": len(found),
+            "jitter_ms_p99_max": max(facts["jitter_ms"]["p99"] for facts in found),
+            "jitter_ms_max": max(facts["jitter_ms"]["max"] for facts in found),
+        }
+    return None
+
+
 def counts(rows: Sequence[Row], cases: Iterable[str]) -> dict[str, int]:
     """Return how many cases there were and what became of them; missing: no row at all."""
     wanted = set(cases)
@@ -118,6 +144,7 @@ def summarise(rows: Sequence[Row], cases: Sequence[str], fingerprint: Mapping[st
             "borderline": sum(bool(row["borderline"]) for row in judged),
             "not_exercised": sum(not row["exercised"] for row in judged),
         },
+        **({"realtime": clocked} if (clocked := realtime(judged)) else {}),
         "errors": [{"id": row["id"], "message": row["message"]} for row in floor if row["outcome"] == "error"],
         "skipped": [{"id": row["id"], "message": row["message"]} for row in floor if row["outcome"] == "skipped"],
         "missing": sorted(set(cases) - {str(row["id"]) for row in floor}),

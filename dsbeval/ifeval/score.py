@@ -65,6 +65,7 @@ def score_recording(recording: Recording, overrides: Overrides | None = None) ->
         "matched": str(meta["audio_key"]).startswith("IFD-M-"),
         "seed": meta["seed"],
         "outcome": "passed" if verdict.passed else "failed",
+        **({"realtime": meta["realtime"]} if "realtime" in meta else {}),
         **verdict.as_dict(),
         "measurements": measurements.as_dict(),
     }

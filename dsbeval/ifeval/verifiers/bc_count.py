@@ -34,7 +34,10 @@ def judge(action: Action, m: Measurements, thresholds: Mapping[str, float]) -> V
     elif label == "floor_take":
         finding = f"took the floor with {seconds(longest or 0)} of speech; a backchannel is under {seconds(ceiling)}"
     else:
-        finding = f"{count} onset(s) in the window, the longest sound {seconds(longest or 0)}; 1 to {most} of under {seconds(ceiling)} expected"
+        finding = (
+            f"{count} onset(s) in the window, the longest sound {seconds(longest or 0)}; "
+            f"1 to {most} of under {seconds(ceiling)} expected"
+        )
     passed = label == "backchannel" and 1 <= count <= most
     return conclude(
         NAME, action, m, thresholds, passed=passed, exercised=m.spoke, finding=finding, margin=margin, edge="offset"

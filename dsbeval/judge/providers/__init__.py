@@ -1,0 +1,1 @@
+"""Judges that are language models, asked through the official SDK of their service."""

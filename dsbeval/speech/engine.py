@@ -1,0 +1,94 @@
+"""The contract of a speech synthesiser, and loading one by name.
+
+Conventions
+-----------
+* An engine speaks one segment at a time, at 24 kHz (:data:`dsbeval.audio.RATE`), in one of the voices it names. A voice
+  may be followed by a pace, ``am_onyx@0.9``: the same speaker, ten per cent slower.
+* Equal text, voice and seed give equal samples on one machine. Another seed is another take of the same line.
+* Word times come from the engine's own durations, never from an aligner: integer samples from the start of the
+  utterance, half open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from dsbeval.audio import Signal
+from dsbeval.errors import OptionError, near
+
+
+@dataclass(frozen=True, slots=True)
+class WordTime:
+    """A word as written, and the samples ``[start, end)`` in which it is heard."""
+
+    word: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Utterance:
+    """A spoken text: audio at 24 kHz and the times of its words."""
+
+    audio: Signal
+    words: tuple[WordTime, ...]
+
+
+class Engine(Protocol):
+    """What makes speech of text."""
+
+    @property
+    def name(self) -> str:
+        """The name that :func:`load_engine` takes."""
+
+    @property
+    def version(self) -> str:
+        """All that decides the samples (model, pronunciation rules); another version is another rendering."""
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What a reader of the manifest should know: version, hash of the model, licence."""
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        """The voices, without a pace."""
+
+    def synthesize(self, text: str, voice: str, seed: int) -> Utterance:
+        """Speak ``text``. ``[word](/phonemes/)`` gives a word's pronunciation."""
+
+
+ENGINES = ("hibari", "kokoro")
+
+
+def load_engine(name: str) -> Engine:
+    """Load an engine: ``hibari`` (in the optional extra ``speech``) or ``kokoro`` (needs its model files).
+
+    Raises :class:`OptionError` for an unknown name and :class:`DsbevalError` when the engine's files are not there.
+    """
+    if name == "hibari":
+        from dsbeval.speech.hibari import HibariEngine
+
+        return HibariEngine()
+    if name == "kokoro":
+        from dsbeval.speech.kokoro import KokoroEngine
+
+        return KokoroEngine()
+    raise OptionError(f"engine {name!r} is not known; {near(name, ENGINES)}")
+
+
+def split_voice(voice: str, known: tuple[str, ...]) -> tuple[str, float]:
+    """Split ``am_onyx@0.9`` into voice and pace.
+
+    Raises :class:`OptionError` for an unknown voice or a pace outside 0.5 to 2.
+    """
+    name, _, pace = voice.partition("@")
+    if name not in known:
+        raise OptionError(f"voice {name!r} is not one of the engine's; {near(name, known)}")
+    try:
+        speed = float(pace) if pace else 1.0
+    except ValueError:
+        speed = 0.0
+    if not 0.5 <= speed <= 2.0:
+        raise OptionError(f"voice {voice!r}: the pace after @ must be a number from 0.5 to 2.0, as in {name}@0.9")
+    return name, speed
