@@ -29,9 +29,10 @@ FORMATS = ("wav", "flac")
 class Channel:
     """A channel that grows as time goes on; samples at its own rate, positions given on the session clock."""
 
-    def __init__(self, rate: int) -> None:
+    def __init__(self, rate: int, background: Signal | None = None) -> None:
         self.rate = rate
         self._samples = np.zeros(rate * 60, np.float32)
+        self._background = background if background is not None and background.size else None
         self.cursor = 0
 
     def native(self, clock: int) -> int:
@@ -60,9 +61,13 @@ class Channel:
             self.cursor = cut
 
     def played(self, start: int, end: int) -> Signal:
-        """Return native samples ``start`` to ``end``, silence where nothing was placed."""
+        """Return native samples ``start`` to ``end``: silence where nothing was placed, over the looped background."""
         piece = self._samples[start:end]
-        return piece if piece.size == end - start else np.pad(piece, (0, end - start - piece.size))
+        whole = piece if piece.size == end - start else np.pad(piece, (0, end - start - piece.size))
+        if self._background is None:
+            return whole
+        index = np.arange(start, end) % self._background.size
+        return np.clip(whole + self._background[index], -1.0, 1.0)
 
     def render(self, length: int) -> Signal:
         """Return the channel on the session clock, exactly ``length`` samples."""

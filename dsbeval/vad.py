@@ -40,7 +40,7 @@ CHUNK = 512
 _CONTEXT = 64
 _BLOCK = 512  # chunks a call: keeps the encoder's activations in cache and memory bounded
 
-ONSET_ERROR_S = 0.06
+ONSET_ERROR_S = 0.1
 """Stated error of a detected onset, in seconds."""
 
 OFFSET_ERROR_S = 0.2

@@ -10,7 +10,22 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dsbeval.errors import PackError
 
-_Loader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times faster: collection needs it
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times faster: collection needs it
+
+
+class _Loader(_Base):  # type: ignore[misc]
+    """The safe loader, which takes the last of two equal keys; here they are an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE]
+        for index, key in enumerate(keys):
+            if key in keys[:index]:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} appears twice", node.start_mark)
+        found: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+        return found
+
+
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 class Entry(BaseModel):
@@ -33,6 +48,8 @@ def read_yaml(path: Path, model: type[M]) -> M:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise PackError(f"{path}: no such file; a pack needs it") from None
+    except OSError as error:
+        raise PackError(f"{path}: cannot be read ({error.strerror}); a YAML file is needed") from None
     except UnicodeDecodeError as error:
         raise PackError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
     try:
@@ -40,9 +57,9 @@ def read_yaml(path: Path, model: type[M]) -> M:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise PackError(f"{path}: {where}not valid YAML: {error.problem}; mend the syntax there") from None
-    except yaml.YAMLError as error:
-        raise PackError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+        raise PackError(f"{path}: {where}not valid YAML: {error.problem}; mend it there") from None
+    except (yaml.YAMLError, ValueError) as error:  # a ValueError: a date that is none, such as 2026-13-45
+        raise PackError(f"{path}: not valid YAML: {' '.join(str(error).split())}; mend or quote it") from None
     if not isinstance(data, dict):
         raise PackError(f"{path}: must be a mapping with the fields {', '.join(model.model_fields)}")
     try:
@@ -51,7 +68,8 @@ def read_yaml(path: Path, model: type[M]) -> M:
         first = error.errors()[0]
         more = len(error.errors()) - 1
         tail = f" (and {more} more)" if more else ""
-        raise PackError(f"{path}: {_place(data, first['loc'])}{_problem(first)}{tail}") from None
+        line = f"{path}: {_place(data, first['loc'])}{_problem(first)}{tail}"
+        raise PackError(" ".join(line.split())) from None
 
 
 def _place(data: Any, loc: tuple[int | str, ...]) -> str:

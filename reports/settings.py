@@ -17,6 +17,7 @@ from dsbeval.ifeval.verifiers import defaults
 from dsbeval.loading import find_spec, parse_args
 from dsbeval.recording import FORMATS
 from dsbeval.results import file_sha256, versions
+from dsbeval.speech.acoustics import KINDS, Acoustics
 from dsbeval.vad import BENCHMARK, model_sha256
 
 DEFAULT_MODEL = "turn_based"
@@ -39,6 +40,7 @@ class Settings:
     resume: bool
     audio_format: str
     latency: str
+    acoustics: Acoustics
 
     def cases(self, pack: Pack) -> list[Case]:
         """Return the cases of the pack that are asked for."""
@@ -60,13 +62,14 @@ class Settings:
             "device": "cpu",
             "audio_format": self.audio_format,
             "latency": self.latency,
-            "acoustics": "clean",
+            "acoustics": f"{self.acoustics}: {KINDS[self.acoustics]}",
             "vad": {"model": model_sha256(), "merge_s": BENCHMARK.merge_s, "min_speech_ms": BENCHMARK.min_speech_ms,
                     "min_silence_ms": BENCHMARK.min_silence_ms, "threshold": BENCHMARK.threshold, "pad_ms": BENCHMARK.pad_ms},
             "thresholds": {str(action): row for action, row in defaults().items()},
             "protocol": {str(kind): row.as_dict() for kind, row in PROTOCOLS.items()},
             "versions": versions(),
-            "selection": {"levels": list(self.levels), "roles": list(self.roles), "probes": list(self.probes), "limit": self.limit},
+            "selection": {"levels": list(self.levels), "roles": list(self.roles), "probes": list(self.probes),
+                          "limit": self.limit},
         }  # fmt: skip
 
 
@@ -93,6 +96,7 @@ def add_options(parser: pytest.Parser) -> None:
     option("--seed", type=int, default=0, metavar="S", help="seed of the run (default: 0)")
     option("--run-dir", default=None, metavar="DIR", help="run folder (default: runs/<time>-<model>)")
     option("--resume", action="store_true", help="go on in a run folder: what is recorded there is kept")
+    option("--acoustics", default="clean", choices=tuple(KINDS), help="condition of the user channel (default: clean)")
     option(
         "--latency",
         default="none",
@@ -136,6 +140,7 @@ def read_settings(config: pytest.Config) -> Settings:
         resume=get("--resume"),
         audio_format=get("--audio-format"),
         latency=get("--latency"),
+        acoustics=get("--acoustics"),
     )
     config.option.run_dir = str(settings.run_dir)
     if settings.levels or settings.roles or settings.probes:

@@ -122,6 +122,11 @@ def render(summary: Mapping[str, Any], width: int = 100) -> list[str]:
         console.print(f"\n{table.title}", highlight=False)
         table.title = None  # rich would wrap it to the width of the columns
         console.print(table, highlight=False)
+    if summary["ifeval"]["enacted"]["n"]:
+        console.print(
+            f"\nL4a: the contradiction was enacted on the floor in {percent(summary['ifeval']['enacted'])} of cases, %",
+            highlight=False, soft_wrap=True,
+        )  # fmt: skip
     if "realtime" in summary:
         console.print(f"\n{realtime_line(summary['realtime'])}", highlight=False, soft_wrap=True)
     data = summary["ifeval"]

@@ -99,7 +99,7 @@ def test_what_is_read_is_frozen(path: Path) -> None:
 def test_broken_yaml_names_line_and_column(path: Path, content: str, place: str) -> None:
     message = fault(path, content)
     assert message.startswith(f"{place}not valid YAML: ")
-    assert message.endswith("; mend the syntax there")
+    assert message.endswith("; mend it there")
 
 
 def test_a_control_character_is_not_yaml(path: Path) -> None:

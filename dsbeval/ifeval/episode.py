@@ -13,8 +13,10 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dsbeval.agent import Agent, Brief, Interaction, PrivilegedAgent, Session
-from dsbeval.audio import RATE
+from dsbeval.audio import RATE, Signal
 from dsbeval.clock import Clock, make_clock
 from dsbeval.errors import AgentError
 from dsbeval.ifeval.line import Line
@@ -23,6 +25,7 @@ from dsbeval.ifeval.protocol import PROTOCOLS, Protocol
 from dsbeval.ifeval.windows import scored_window
 from dsbeval.recording import Recording
 from dsbeval.spans import Span, to_samples
+from dsbeval.speech.acoustics import Acoustics, background, in_session
 from dsbeval.speech.assemble import UserTurn, user_turns
 
 
@@ -39,7 +42,9 @@ def agent_clock(agent: Agent, latency: str = "none") -> Clock:
     return make_clock(capabilities.clock, latency, capabilities.clock_frame, chunked=chunked)
 
 
-def record_case(agent: Agent, pack: Pack, case: Case, seed: int = 0, clock: Clock | None = None) -> Recording:
+def record_case(
+    agent: Agent, pack: Pack, case: Case, seed: int = 0, *, clock: Clock | None = None, acoustics: Acoustics = "clean"
+) -> Recording:
     """Play ``case`` to ``agent`` and return the recording, with everything in it that scoring needs.
 
     Raises what the agent raises, and :class:`~dsbeval.errors.AgentError` when it breaks its contract.
@@ -48,6 +53,7 @@ def record_case(agent: Agent, pack: Pack, case: Case, seed: int = 0, clock: Cloc
     probe = pack.probes[case.probe]
     rule = probe.at(case.level)
     prompt, own_seed = pack.prompt(case), case_seed(seed, case)
+    room_seed = case_seed(0, case)  # of the conversation alone: the user's side is the same for every run
     brief = Brief(
         action=case.scored_as.value,
         window=scored_window(rule, turns[1]),
@@ -58,8 +64,10 @@ def record_case(agent: Agent, pack: Pack, case: Case, seed: int = 0, clock: Cloc
     clock = clock or agent_clock(agent)
     protocol = PROTOCOLS[capabilities.interaction]
     with _open(agent, brief, prompt, own_seed) as session:
-        line = Line(session, capabilities, agent.name, clock)
-        played = _play(line, turns, probe.barge_in_after_s, protocol, capabilities.interaction)
+        under = background(np.concatenate([turn.audio for turn in turns]), acoustics, room_seed)
+        line = Line(session, capabilities, agent.name, clock, under)
+        heard = tuple(in_session(turn.audio, acoustics, room_seed) for turn in turns)
+        played = _play(line, turns, heard, probe.barge_in_after_s, protocol, capabilities.interaction)
     window = scored_window(rule, turns[1], played.turn2.start)
     user, model = line.record(max(played.end, window.start + 1))
     meta = {
@@ -75,12 +83,14 @@ def record_case(agent: Agent, pack: Pack, case: Case, seed: int = 0, clock: Cloc
         "thresholds": dict(case.thresholds),
         "readback_target": brief.readback_target,
         "l4_expected": case.l4_expected,
+        "resolved_action": pack.resolved_action(case),
         "prompt": prompt,
         "prompt_taken": capabilities.prompt,
         "agent": agent.name,
         "capabilities": capabilities.as_dict(),
         "protocol": protocol.as_dict(),
         "seed": own_seed,
+        "acoustics": acoustics,
         "turn1_onset_s": round(played.turn1.start / RATE, 3),
         "turn2_onset_s": round(played.turn2.start / RATE, 3),
         **({"realtime": report} if (report := clock.report()) else {}),
@@ -117,12 +127,17 @@ class _Played:
 
 
 def _play(
-    line: Line, turns: tuple[UserTurn, UserTurn], barge_in: float | None, protocol: Protocol, interaction: Interaction
+    line: Line,
+    turns: tuple[UserTurn, UserTurn],
+    heard: tuple[Signal, ...],
+    barge_in: float | None,
+    protocol: Protocol,
+    interaction: Interaction,
 ) -> _Played:
-    turn1 = line.say(1, turns[0].audio, 0)
+    turn1 = line.say(1, heard[0], 0, turns[0].audio.size)
     line.run_until(turn1.end)
     at, forced = _turn2_onset(line, turn1.end, barge_in, protocol)
-    turn2 = line.say(2, turns[1].audio, at)
+    turn2 = line.say(2, heard[1], at, turns[1].audio.size)
     line.run_until(turn2.end)
     end = _wind_down(line, turn2.end, protocol)
     if interaction is Interaction.TURN_BASED:  # it answers now, and the answer plays out

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsbeval.agent import Capabilities, PrivilegedSession, Session, check_emissions
+from dsbeval.agent import NO_AUDIO, Capabilities, PrivilegedSession, Session, check_emissions
 from dsbeval.audio import RATE, Signal, resample
 from dsbeval.clock import Clock, LogicalClock
 from dsbeval.errors import AgentError
@@ -24,13 +24,22 @@ MAX_SESSION_S = 600.0
 class Line:
     """A session under way."""
 
-    def __init__(self, session: Session, capabilities: Capabilities, agent: str, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        capabilities: Capabilities,
+        agent: str,
+        clock: Clock | None = None,
+        background: Signal | None = None,
+    ) -> None:
         self._session = session
         self._clock = clock or LogicalClock()
         self._capabilities = capabilities
         self._agent = agent
-        self._heard = Channel(capabilities.input_rate)  # what the agent hears, at its own rate
-        self._user = Channel(RATE)  # the same at the session clock, for the recording
+        under = NO_AUDIO if background is None else background
+        # What the agent hears, at its own rate, and the same at the session clock for the recording.
+        self._heard = Channel(capabilities.input_rate, resample(under, RATE, capabilities.input_rate))
+        self._user = Channel(RATE, under)
         self._detector: OnlineDetector | None = None
         self._watched = 0
         self._done = False
@@ -40,9 +49,12 @@ class Line:
 
     # The user ---------------------------------------------------------------------------------------------------
 
-    def say(self, turn: int, audio: Signal, at: int) -> Span:
-        """Schedule a user turn at ``at`` (session samples, not in the past) and return where it lies."""
-        span = Span(at, at + audio.size)
+    def say(self, turn: int, audio: Signal, at: int, length: int | None = None) -> Span:
+        """Schedule a user turn at ``at`` (session samples, not in the past) and return where it lies.
+
+        The turn is ``length`` samples long, where its audio rings on after it.
+        """
+        span = Span(at, at + (audio.size if length is None else length))
         if isinstance(self._session, PrivilegedSession):
             self._session.cue(turn, span)
         self._user.place(audio, at)

@@ -13,6 +13,8 @@ Metrics
 * IAS(level) = mean pass rate.
 * Entailment Gap = IAS(L1) - IAS(L2): what inferring costs. Redundancy Gain = IAS(L3) - IAS(L2). Role Tax = IAS(L3) -
   IAS(L1).
+* enacted = share of the L4a cases whose floor behaviour was the action that the contradiction asks for, so that a
+  directive followed in words but not on the floor is seen (IAS at L4a is against the base action, as published).
 * Gap of a role, over all six of its cells; IAS by base action; IAS by role on the recordings that R1, R2 and R3 share.
 
 Source: DSB-IFEval, metrics section; the reactive cells follow from its tables.
@@ -141,6 +143,7 @@ def summarise(rows: Sequence[Row], cases: Sequence[str], fingerprint: Mapping[st
             "by_role": _by(judged, "role", roles),
             "by_probe": _by(judged, "probe", dict.fromkeys(str(row["probe"]) for row in judged)),
             "matched_audio": _by(matched, "role", roles),
+            "enacted": rate([{"passed": row["enacted"]} for row in judged if "enacted" in row]),
             "borderline": sum(bool(row["borderline"]) for row in judged),
             "not_exercised": sum(not row["exercised"] for row in judged),
         },

@@ -125,6 +125,10 @@ class Pack:
         chosen = int(hashlib.sha256(case.conversation_id.encode()).hexdigest(), 16) % len(contradiction.variants)
         return f"{role.persona}\n\n{contradiction.variants[chosen]}"
 
+    def resolved_action(self, case: Case) -> str | None:
+        """Return the action that obeying the contradiction of a case would mean (L4a only)."""
+        return str(self.contradictions[case.role, case.probe].resolved_action) if case.level == "L4a" else None
+
     def readback_target(self, case: Case) -> str:
         """Return the words that a read-back must contain; empty where the probe dictates nothing."""
         script = self.recordings[case.audio_key].script

@@ -48,6 +48,14 @@ def judge_measurements(meta: Mapping[str, Any], m: Measurements, overrides: Over
     return verify(Action(meta["scored_as"]), m, meta["thresholds"], overrides)
 
 
+def enacted(meta: Mapping[str, Any], m: Measurements, overrides: Overrides | None = None) -> bool:
+    """Return whether the floor behaviour of an L4a case was the action that its contradiction asks for.
+
+    By the default thresholds of that action: the cell's own belong to its base action.
+    """
+    return verify(Action(meta["resolved_action"]), m, {}, overrides).passed
+
+
 def score_recording(recording: Recording, overrides: Overrides | None = None) -> tuple[Verdict, Row]:
     """Measure and judge a recording; return the verdict and its result row."""
     meta = recording.meta
@@ -65,6 +73,7 @@ def score_recording(recording: Recording, overrides: Overrides | None = None) ->
         "matched": str(meta["audio_key"]).startswith("IFD-M-"),
         "seed": meta["seed"],
         "outcome": "passed" if verdict.passed else "failed",
+        **({"enacted": enacted(meta, measurements, overrides)} if meta.get("resolved_action") else {}),
         **({"realtime": meta["realtime"]} if "realtime" in meta else {}),
         **verdict.as_dict(),
         "measurements": measurements.as_dict(),

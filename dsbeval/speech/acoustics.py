@@ -41,6 +41,7 @@ SNR_DB = 10.0
 RT60_S = 0.5
 DRR_DB = 3.0
 TAIL_AFTER_S = 0.0025
+BACKGROUND_S = 60
 BAND_HZ = (300.0, 3400.0)
 
 KINDS: dict[str, str] = {
@@ -80,6 +81,24 @@ def apply(audio: Signal, kind: Acoustics, seed: int) -> Signal:
     return np.clip(out, -1.0, 1.0).astype(np.float32)
 
 
+def in_session(audio: Signal, kind: Acoustics, seed: int) -> Signal:
+    """Return a turn as it sounds within a session: a room rings on after it, noise is left to :func:`background`."""
+    if kind == "noisy":
+        return audio
+    ringing = np.pad(audio, (0, int(1.2 * RT60_S * RATE))) if kind == "reverberant" else audio
+    return apply(ringing, kind, seed)
+
+
+def background(speech: Signal, kind: Acoustics, seed: int) -> Signal:
+    """Return what lies under the whole user channel of a session, to be looped: the noise of ``noisy``, else nothing.
+
+    It does not stop between the turns, so that it does not give their edges away. Its level is set by ``speech``.
+    """
+    if kind != "noisy":
+        return np.zeros(0, np.float32)
+    return _noise(BACKGROUND_S * RATE, speech_power(speech), seed).astype(np.float32)
+
+
 def speech_power(audio: Signal) -> float:
     """Return the mean power of the 20 ms frames within 40 dB of the loudest one; 0 for pure silence."""
     padded = np.pad(audio.astype(np.float64), (0, -audio.size % _FRAME)).reshape(-1, _FRAME)
@@ -114,17 +133,22 @@ def _telephone(audio: Signal) -> NDArray[np.float64]:
 
 
 def _noisy(audio: Signal, seed: int) -> NDArray[np.float64]:
+    return audio + _noise(audio.size, speech_power(audio), seed)
+
+
+def _noise(size: int, speech: float, seed: int) -> NDArray[np.float64]:
+    """Return ``size`` samples of speech-shaped noise at :data:`SNR_DB` under a speech power."""
     from scipy import signal
 
     edges = np.array([0.0, 60.0, 100.0, 500.0, *(500.0 * 2 ** (k / 2) for k in range(1, 10)), RATE / 2])
     level = np.where(edges <= 500.0, 0.0, -9.0 * np.log2(np.maximum(edges, 500.0) / 500.0))
     level[:2] = -24.0  # rumble that no microphone passes
     shape = signal.firwin2(_TAPS, edges, 10 ** (level / 20), fs=RATE)
-    noise = signal.oaconvolve(_white(audio.size + _TAPS - 1, "noisy", seed), shape, mode="valid")
-    power = speech_power(audio) or _NOMINAL_POWER
-    wanted = power * 10 ** (-SNR_DB / 10)
+    noise = signal.oaconvolve(_white(size + _TAPS - 1, "noisy", seed), shape, mode="valid")
+    wanted = (speech or _NOMINAL_POWER) * 10 ** (-SNR_DB / 10)
     # The filter's gain, not this stretch's mean square: a stretch of two samples would otherwise set its own level.
-    return audio + noise * float(np.sqrt(wanted / (shape**2).sum()))
+    scaled: NDArray[np.float64] = noise * float(np.sqrt(wanted / (shape**2).sum()))
+    return scaled
 
 
 def _reverberant(audio: Signal, seed: int) -> NDArray[np.float64]:

@@ -24,7 +24,11 @@ class Anthropic(Service):
     client_class = "Anthropic"
     official = "https://api.anthropic.com"
     key_env = "ANTHROPIC_API_KEY"
-    optional: ClassVar[tuple[str, ...]] = ("temperature", "output_config")
+    optional: ClassVar[dict[str, str]] = {
+        "temperature": "temperature",
+        "output_config": "output_config",
+        "output_format": "output_config",
+    }
 
     def request(self, prompt: Prompt, question: Question, limit: int) -> dict[str, Any]:
         """Return the parameters."""
@@ -39,7 +43,7 @@ class Anthropic(Service):
 
     def create(self, sent: Mapping[str, Any]) -> Any:
         """Send it, with what SDKs do not all know by name in the body."""
-        body = {name: sent[name] for name in self.optional if name in sent}
+        body = {name: sent[name] for name in ("temperature", "output_config") if name in sent}
         rest = {name: value for name, value in sent.items() if name not in body}
         headers = {"anthropic-version": WITH_TEMPERATURE} if "temperature" in body else None
         return self._client.messages.create(**rest, extra_body=body, extra_headers=headers)

@@ -73,12 +73,12 @@ class _NoReply(Exception):  # noqa: N818 - never leaves this package
 class Service:
     """A language model behind an SDK, as a :class:`~dsbeval.judge.contract.Judge`."""
 
-    provider: ClassVar[str]
+    provider: str
     client_class: ClassVar[str]
     official: ClassVar[str]
     key_env: ClassVar[str]
-    optional: ClassVar[tuple[str, ...]]
-    """Parameters that a model may refuse."""
+    optional: ClassVar[dict[str, str]]
+    """Parameters that a model may refuse, by the words in which the service names them."""
 
     def __init__(self, model: str, settings: Settings) -> None:
         self.model = model
@@ -214,9 +214,9 @@ class Service:
 
     def _refuse(self, error: Any, sent: Mapping[str, Any]) -> bool:
         """Leave out the parameter that an error names; return whether there was one."""
-        named = f"{getattr(error, 'param', None) or ''} {error}"
-        for name in self.optional:
-            if name in sent and re.search(rf"(?<![a-z_]){re.escape(name)}(?![a-z_])", named):
+        named = str(getattr(error, "param", None) or error)
+        for word, name in self.optional.items():
+            if name in sent and re.search(rf"(?<![a-z_]){re.escape(word)}(?![a-z_])", named):
                 self.leave_out(name, sent)
                 return True
         return False
@@ -295,7 +295,7 @@ def check_base_url(base_url: str) -> None:
     """Raise :class:`OptionError` for an address that cannot be used, or that holds a secret which would end up in logs."""
     try:
         url = urlsplit(base_url)
-        usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+        usable = url.scheme in ("http", "https") and bool(url.hostname) and (url.port is None or url.port > 0)
     except ValueError:
         usable = False
     if not usable:

@@ -18,14 +18,15 @@ class OpenAI(Service):
     client_class = "OpenAI"
     official = "https://api.openai.com/v1"
     key_env = "OPENAI_API_KEY"
-    optional: ClassVar[tuple[str, ...]] = (
-        "temperature",
-        "seed",
-        "max_tokens",
-        "max_completion_tokens",
-        "response_format",
-        "json_schema",
-    )
+    optional: ClassVar[dict[str, str]] = {
+        "temperature": "temperature",
+        "seed": "seed",
+        "max_tokens": "max_tokens",
+        "max_completion_tokens": "max_completion_tokens",
+        "response_format": "response_format",
+        "json_schema": "response_format",
+        "json_object": "response_format",
+    }
 
     _formats = ("json_schema", "json_object", None)
     _format = 0
@@ -51,7 +52,7 @@ class OpenAI(Service):
 
     def leave_out(self, name: str, sent: Mapping[str, Any]) -> None:
         """Go down one step of structured output, or leave the parameter out."""
-        if name in ("response_format", "json_schema"):
+        if name == "response_format":
             step = self._formats.index(sent["response_format"]["type"])
             self._format = max(self._format, step + 1)  # eight threads may learn it at once
         else:
