@@ -41,31 +41,51 @@ def score(run: Path, settings: Sequence[str]) -> None:
     Without --set it rewrites report/summary.json; with --set it writes report/rescored.json beside it, so that the
     run's own result stays.
     """
-    from dsbeval.ifeval.metrics import summarise
     from dsbeval.ifeval.score import score_run
     from dsbeval.ifeval.verifiers import parse_overrides
     from dsbeval.results import RunFolder
+    from reports.summary import build
     from reports.tables import render
 
     folder = RunFolder.open(run)
     overrides = parse_overrides(list(settings))
-    rows = score_run(folder, overrides)
+    rows = score_run(folder, overrides) + [row for row in folder.rows() if row["item"] != "floor"]
     fingerprint = folder.fingerprint()
     thresholds = {action: dict(row) for action, row in fingerprint["thresholds"].items()}
     for action, row in overrides.items():
         thresholds[str(action)].update(row)
     changed = {"thresholds_set": sorted(settings)} if settings else {}
-    summary = summarise(rows, folder.cases(), {**fingerprint, "thresholds": thresholds, **changed})
+    summary = build(folder, rows, {**fingerprint, "thresholds": thresholds, **changed})
     path = folder.write_summary(summary, "rescored.json" if settings else "summary.json")
     for line in render(summary):
         click.echo(line)
     click.echo(f"summary: {path}")
 
 
+@main.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("case")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=None, help="picture to write (.png or .svg)")
+def plot(run: Path, case: str, output: Path | None) -> None:
+    """Draw the timeline of one CASE of RUN: both channels, speech, scored window, limit, text."""
+    from dsbeval.results import RunFolder
+    from reports.timeline import draw_case
+
+    folder = RunFolder.open(run)
+    path = output or folder.report / "timelines" / f"{case}.png"
+    draw_case(folder.recordings, case, path)
+    click.echo(str(path))
+
+
 def _attach() -> None:
     from dsbeval.ifeval.cli import pack
+    from dsbeval.judge.cli import agree, judge
+    from dsbeval.speech.author.cli import author
     from dsbeval.speech.cli import speech
 
+    speech.add_command(author)
+    main.add_command(agree)
+    main.add_command(judge)
     main.add_command(pack)
     main.add_command(speech)
 

@@ -12,6 +12,7 @@ Conventions
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,8 @@ class Channel:
         if self._background is None:
             return whole
         index = np.arange(start, end) % self._background.size
-        return np.clip(whole + self._background[index], -1.0, 1.0)
+        mixed: Signal = np.clip(whole + self._background[index], -1.0, 1.0)
+        return mixed
 
     def render(self, length: int) -> Signal:
         """Return the channel on the session clock, exactly ``length`` samples."""
@@ -127,25 +129,67 @@ def audio_path(folder: Path, name: str, audio_format: str = "wav") -> Path:
 
 def write_recording(folder: Path, name: str, recording: Recording, audio_format: str = "wav") -> None:
     """Write ``{name}.stereo.wav`` and ``{name}.rec.json``; the JSON comes last, so its presence means a whole recording."""
-    stereo = to_pcm16(np.stack([recording.user, recording.model], axis=1))
-    write_audio(audio_path(folder, name, audio_format), stereo)
+    said = {
+        "transcript": "".join(token.text for token in recording.text).strip(),
+        "tokens": token_rows(recording.text),
+    }
+    write_session(folder, name, (recording.user, recording.model), recording.meta, said, recording.events, audio_format)
+
+
+def read_recording(folder: Path, name: str) -> Recording:
+    """Read a recording back. Raises :class:`RunError` or :class:`~dsbeval.errors.AudioError` in one line."""
+    data, (user, model) = read_session(folder, name)
+    meta = {key: value for key, value in data.items() if key not in {*DERIVED, "tokens", "transcript"}}
+    return Recording(user, model, read_tokens(data["tokens"]), tuple(data["events"]), meta)
+
+
+# What every two-channel session shares on disk, whoever the two are
+
+DERIVED = frozenset({"schema", "sample_rate", "audio", "samples", "duration_s", "events"})
+"""Fields of rec.json that follow from the rest of a session."""
+
+
+def token_rows(text: Iterable[TimedText]) -> list[dict[str, Any]]:
+    """Return text with times as rec.json keeps it."""
+    return [{"t": round(t.sample / RATE, 3), "sample": t.sample, "text": t.text} for t in text]
+
+
+def read_tokens(rows: Iterable[Mapping[str, Any]]) -> tuple[TimedText, ...]:
+    """Return the text that :func:`token_rows` wrote."""
+    return tuple(TimedText(int(row["sample"]), str(row["text"])) for row in rows)
+
+
+def write_session(
+    folder: Path,
+    name: str,
+    channels: tuple[Signal, Signal],
+    meta: Mapping[str, Any],
+    said: Mapping[str, Any],
+    events: Sequence[Mapping[str, Any]],
+    audio_format: str = "wav",
+) -> None:
+    """Write the two files of a session: its audio, then what is known about it and what was said, as plain data."""
+    length = channels[0].size
+    write_audio(audio_path(folder, name, audio_format), to_pcm16(np.stack(channels, axis=1)))
     data = {
         "schema": SCHEMA,
-        **recording.meta,
+        **meta,
         "sample_rate": RATE,
         "audio": audio_path(folder, name, audio_format).name,
-        "samples": recording.length,
-        "duration_s": round(recording.length / RATE, 3),
-        "transcript": "".join(token.text for token in recording.text).strip(),
-        "tokens": [{"t": round(t.sample / RATE, 3), "sample": t.sample, "text": t.text} for t in recording.text],
-        "events": list(recording.events),
+        "samples": length,
+        "duration_s": round(length / RATE, 3),
+        **said,
+        "events": list(events),
     }
     with atomic_write(folder / f"{name}.rec.json") as file:
         file.write(json.dumps(data, ensure_ascii=False, indent=1).encode() + b"\n")
 
 
-def read_recording(folder: Path, name: str) -> Recording:
-    """Read a recording back. Raises :class:`RunError` or :class:`~dsbeval.errors.AudioError` in one line."""
+def read_session(folder: Path, name: str, kind: str | None = None) -> tuple[dict[str, Any], tuple[Signal, Signal]]:
+    """Return rec.json and the two channels of a session of a kind: ``"dyad"``, or None for a user and an agent.
+
+    Raises :class:`RunError` or :class:`~dsbeval.errors.AudioError` in one line.
+    """
     path = folder / f"{name}.rec.json"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -157,13 +201,13 @@ def read_recording(folder: Path, name: str) -> Recording:
         raise RunError(
             f"{path}: schema is {data.get('schema') if isinstance(data, dict) else None!r}; {SCHEMA} is needed"
         )
+    if data.get("kind") != kind:
+        kinds = [found or "a user and an agent" for found in (data.get("kind"), kind)]
+        raise RunError(f"{path}: is a recording of {kinds[0]}, not of {kinds[1]}; name another run folder")
     stereo = read_audio(folder / str(data["audio"]), channels=2)
     if len(stereo) != data["samples"]:
         raise RunError(
             f"{folder / data['audio']}: {len(stereo)} samples, but rec.json says {data['samples']}; record it again"
         )
-    text = tuple(TimedText(int(t["sample"]), str(t["text"])) for t in data["tokens"])
-    derived = {"tokens", "events", "sample_rate", "audio", "samples", "duration_s", "transcript", "schema"}
-    meta = {key: value for key, value in data.items() if key not in derived}
-    user, model = (np.ascontiguousarray(stereo[:, k]) for k in (0, 1))
-    return Recording(user, model, text, tuple(data["events"]), meta)
+    left, right = (np.ascontiguousarray(stereo[:, k]) for k in (0, 1))
+    return data, (left, right)

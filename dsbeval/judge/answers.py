@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dsbeval.judge.contract import Kind, Question
+from dsbeval.judge.prompts import clean
 from dsbeval.judge.schema import fault, tidied
 from dsbeval.speech.author.replies import read_object
 
@@ -20,7 +21,10 @@ def read_answer(question: Question, text: str) -> tuple[dict[str, Any] | None, s
     except (ValueError, RecursionError) as error:
         return None, " ".join(str(error).split()) or "the reply cannot be read"
     found = fault(value, question.schema) or _contradiction(question.kind, value)
-    return (None, f"the reply is not an answer: {found}") if found else (tidied(value, question.schema), None)
+    if found:
+        return None, f"the reply is not an answer: {found}"
+    answer = tidied(value, question.schema)
+    return {name: clean(item) if isinstance(item, str) else item for name, item in answer.items()}, None
 
 
 def _contradiction(kind: Kind, value: Mapping[str, Any]) -> str | None:

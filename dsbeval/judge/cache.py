@@ -34,6 +34,9 @@ from dsbeval.results import Row
 
 FILE = "judgements.jsonl"
 
+Place = tuple[str, str, str, int]
+"""Judge, case, item, repeat: what a row is about."""
+
 
 def key_of(judge: Judge, question: Question, repeat: int) -> str:
     """Return the address of an answer."""
@@ -50,6 +53,7 @@ class Store:
         self._lock = threading.Lock()
         self._rows: list[Row] = []
         self._by_key: dict[str, Row] = {}
+        self._latest: dict[Place, Row] = {}
         for row in self._read():
             self._keep(row)
 
@@ -69,16 +73,18 @@ class Store:
         with self._lock:
             return self._by_key.get(key)
 
-    def latest(self) -> dict[tuple[str, str, str, int], Row]:
-        """Return the newest row by (judge, id, item, repeat); a judged row is not replaced by an unjudged one of the same prompt."""
-        out: dict[tuple[str, str, str, int], Row] = {}
-        for row in self.rows:
-            place = (row["judge"], row["id"], row["item"], row["repeat"])
-            old = out.get(place)
-            kept = old is not None and old["outcome"] == "judged" and old["prompt_hash"] == row["prompt_hash"]
-            if not (kept and row["outcome"] == "unjudged"):
-                out[place] = row
-        return out
+    def latest(self) -> dict[Place, Row]:
+        """Return the newest row by (judge, id, item, repeat).
+
+        A judged row is not replaced by an unjudged one of the same prompt.
+        """
+        with self._lock:
+            return dict(self._latest)
+
+    def newest(self, judge: str, case: str, item: str, repeat: int = 0) -> Row | None:
+        """Return the newest row of one place, as :meth:`latest` has it, or None."""
+        with self._lock:
+            return self._latest.get((judge, case, item, repeat))
 
     def append(self, row: Row) -> None:
         """Write a row and keep it."""
@@ -98,6 +104,11 @@ class Store:
         self._rows.append(row)
         if row["outcome"] == "judged":
             self._by_key.setdefault(row["key"], row)
+        place = (row["judge"], row["id"], row["item"], row["repeat"])
+        old = self._latest.get(place)
+        kept = old is not None and old["outcome"] == "judged" and old["prompt_hash"] == row["prompt_hash"]
+        if not (kept and row["outcome"] == "unjudged"):
+            self._latest[place] = row
 
     def _read(self) -> Iterator[Row]:
         try:
@@ -112,7 +123,7 @@ class Store:
             except ValueError:
                 self.torn += 1
                 continue
-            if not isinstance(row, dict) or not _FIELDS <= row.keys():
+            if not isinstance(row, dict) or not row.keys() >= _FIELDS:
                 raise RunError(f"{self.path}: holds a row that is no judgement; it was written by another version")
             yield row
 

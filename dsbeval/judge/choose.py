@@ -30,7 +30,9 @@ def make_judge(
         if colon:
             raise OptionError(f"--judge: {provider} takes no model; give {provider} alone")
         if base_url is not None:
-            raise OptionError(f"--judge-base-url: {provider} asks no server; give it with openai:MODEL or anthropic:MODEL")
+            raise OptionError(
+                f"--judge-base-url: {provider} asks no server; give it with openai:MODEL or anthropic:MODEL"
+            )
         return _offline() if provider == "offline" else None
     if provider not in ("openai", "anthropic"):
         hint = near(provider, ("none", "offline", "openai", "anthropic"))

@@ -36,7 +36,7 @@ class JudgeError(DsbevalError):
     """The judge cannot be used: no key, no SDK, no such model, no service."""
 
 
-class Stopped(DsbevalError):
+class Stopped(DsbevalError):  # noqa: N818 - not an error of anything
     """A question was given up because the run is being stopped; it has no outcome."""
 
 
@@ -103,14 +103,14 @@ class Judgement:
     cost_usd: float | None = None
 
 
-class Unjudged(DsbevalError):
+class Unjudged(DsbevalError):  # noqa: N818 - the outcome's own name
     """No attempt gave an answer that can be used. ``unreachable`` says that no reply came at all."""
 
     def __init__(
         self,
         failed: tuple[Attempt, ...],
         *,
-        tokens: Tokens = Tokens(),  # noqa: B008 - frozen
+        tokens: Tokens = Tokens(),
         cost_usd: float | None = None,
         unreachable: bool = False,
     ) -> None:

@@ -78,9 +78,8 @@ class Estimate:
         if not self.calls:
             return "0 calls"
         cost = "" if self.cost_usd is None else f", about {dollars(self.cost_usd)}"
-        return (
-            f"{self.calls} calls, about {short(self.tokens.input)} tokens in and {short(self.tokens.output)} out{cost}"
-        )
+        calls = "1 call" if self.calls == 1 else f"{self.calls} calls"
+        return f"{calls}, about {short(self.tokens.input)} tokens in and {short(self.tokens.output)} out{cost}"
 
 
 def estimate(questions: Iterable[Question], price: Price | None) -> Estimate:
@@ -112,7 +111,7 @@ def totals(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def dollars(amount: float) -> str:
     """Return an amount in a form that does not round a small one away."""
-    return f"${amount:.2f}" if amount >= 1 or amount == 0 else f"${amount:.2g}"
+    return f"${amount:.2f}" if amount >= 0.1 or amount == 0 else f"${amount:.2g}"
 
 
 def short(count: int) -> str:

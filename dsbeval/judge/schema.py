@@ -83,7 +83,7 @@ def _is(value: Any, kind: str) -> bool:
         return False
     if isinstance(value, float) and not math.isfinite(value):
         return False
-    return kind != "integer" or isinstance(value, int) or value.is_integer()
+    return kind != "integer" or not isinstance(value, float) or value.is_integer()
 
 
 def _shown(value: Any) -> str:

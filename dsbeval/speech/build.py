@@ -207,7 +207,10 @@ def render(root: Path, request: Request, text: str) -> StoredSegment:
         spoken = trim(_engine(request.engine).synthesize(request.spoken, request.voice, request.seed))
     except AudioError as error:
         raise DsbevalError(f"{text!r} ({request.engine}, {request.voice}): {error}") from None
+    return write_segment(root, request, text, with_headroom(spoken))
+
+
+def with_headroom(spoken: Utterance) -> Utterance:
+    """Return the utterance with its peak at most at :data:`PEAK`."""
     peak = float(np.abs(spoken.audio).max())
-    if peak > PEAK:
-        spoken = Utterance(spoken.audio * np.float32(PEAK / peak), spoken.words)
-    return write_segment(root, request, text, spoken)
+    return Utterance(spoken.audio * np.float32(PEAK / peak), spoken.words) if peak > PEAK else spoken

@@ -3,7 +3,7 @@
 Conventions
 -----------
 * An engine speaks one segment at a time, at 24 kHz (:data:`dsbeval.audio.RATE`), in one of the voices it names. A voice
-  may be followed by a pace, ``am_onyx@0.9``: the same speaker, ten per cent slower.
+  may be followed by a pace, ``bm_lewis@0.9``: the same speaker, ten per cent slower.
 * Equal text, voice and seed give equal samples on one machine. Another seed is another take of the same line.
 * Word times come from the engine's own durations, never from an aligner: integer samples from the start of the
   utterance, half open.
@@ -77,18 +77,20 @@ def load_engine(name: str) -> Engine:
     raise OptionError(f"engine {name!r} is not known; {near(name, ENGINES)}")
 
 
-def split_voice(voice: str, known: tuple[str, ...]) -> tuple[str, float]:
-    """Split ``am_onyx@0.9`` into voice and pace.
+def split_voice(voice: str, known: tuple[str, ...]) -> tuple[tuple[str, ...], float]:
+    """Split ``bm_george+bm_lewis@0.9`` into the voices that are blended (usually one) and the pace.
 
     Raises :class:`OptionError` for an unknown voice or a pace outside 0.5 to 2.
     """
     name, _, pace = voice.partition("@")
-    if name not in known:
-        raise OptionError(f"voice {name!r} is not one of the engine's; {near(name, known)}")
+    names = tuple(name.split("+"))
+    for one in names:
+        if one not in known:
+            raise OptionError(f"voice {one!r} is not one of the engine's; {near(one, known)}")
     try:
         speed = float(pace) if pace else 1.0
     except ValueError:
         speed = 0.0
     if not 0.5 <= speed <= 2.0:
         raise OptionError(f"voice {voice!r}: the pace after @ must be a number from 0.5 to 2.0, as in {name}@0.9")
-    return name, speed
+    return names, speed

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsbeval.errors import DsbevalError
+from dsbeval.errors import DsbevalError, OptionError
 from dsbeval.speech.engine import Utterance, WordTime, split_voice
 from dsbeval.speech.onnxgraph import open_session, with_output
 from dsbeval.speech.phonemes import phoneme_ids, plain, spoken_words, word_times
@@ -66,8 +66,10 @@ class HibariEngine:
 
     def synthesize(self, text: str, voice: str, seed: int) -> Utterance:
         """Speak ``text``, sentence by sentence, as the model was trained."""
-        name, pace = split_voice(voice, self.voices)
-        pitch, formant, own_pace = _VOICES[name]
+        names, pace = split_voice(voice, self.voices)
+        if len(names) > 1:
+            raise OptionError(f"voice {voice!r}: hibari cannot blend voices; name one of {', '.join(self.voices)}")
+        pitch, formant, own_pace = _VOICES[names[0]]
         noise = np.random.default_rng(seed)
         audio: list[NDArray[np.float32]] = []
         words: list[WordTime] = []

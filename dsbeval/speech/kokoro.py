@@ -8,6 +8,7 @@ The folder, named by ``DSBEVAL_KOKORO_DIR`` or given to :class:`KokoroEngine` (`
 Conventions
 -----------
 * A segment is spoken in one go, so that its sentences hang together; more than 500 phonemes are refused.
+* ``am_michael+am_adam`` is the mean of two style vectors: a voice between the two. The first decides the accent.
 * The model draws no noise of its own: a seed chooses the style vector of a neighbouring length (seed 0: the length
   itself), which gives another reading with the same voice.
 
@@ -85,8 +86,8 @@ class KokoroEngine:
 
     def synthesize(self, text: str, voice: str, seed: int) -> Utterance:
         """Speak ``text`` in one go."""
-        name, pace = split_voice(voice, self.voices)
-        spoken = spoken_words(text, british=name.startswith("b"))
+        names, pace = split_voice(voice, self.voices)
+        spoken = spoken_words(text, british=names[0].startswith("b"))
         ids, ranges = phoneme_ids(spoken, self._vocabulary)
         count = len(ids) - 2
         if not 0 < count <= _LONGEST:
@@ -94,7 +95,7 @@ class KokoroEngine:
         row = (count - 1 + seed * _TAKE_STEP) % _ROWS
         feed = {
             "tokens": np.asarray([ids], np.int64),
-            "style": _style(self._folder, name)[row],
+            "style": np.mean([_style(self._folder, name)[row] for name in names], axis=0, dtype=np.float32),
             "speed": np.asarray([pace], np.float32),
         }
         audio, durations = self._session.run(None, feed)

@@ -71,6 +71,7 @@ _SAME = {
     "till": "until",
     "vs": "versus",
     "wanna": "want to",
+    "wouldve": "would have",
 }
 _FILLERS = frozenset({"ah", "er", "hmm", "mm", "oh", "uh", "uhm", "um"})
 

@@ -67,7 +67,7 @@ def _faster_whisper(folder: Path) -> Recogniser:
     def recognise(audio: Signal) -> str:
         heard = resample(np.concatenate([_ROOM, audio, _ROOM]), RATE, _ASR_RATE)
         found, _ = model.transcribe(
-            heard, language="en", beam_size=5, temperature=0.0, condition_on_previous_text=False
+            heard, language="en", beam_size=1, temperature=0.0, condition_on_previous_text=False
         )
         return " ".join(part.text.strip() for part in found)
 

@@ -116,7 +116,7 @@ class AudioStore:
 
     # Reading
 
-    def keys(self) -> tuple[str, ...]:
+    def audio_keys(self) -> tuple[str, ...]:
         """Return the audio keys, sorted."""
         return tuple(sorted(self._segments))
 
@@ -137,6 +137,11 @@ class AudioStore:
 
     def audio(self, key: str, name: str) -> Signal:
         """Return the decoded segment, read-only. Raises :class:`AudioError` when its file is missing or damaged."""
+        entry = self.entry(key, name)
+        return _cached(self.root / entry.file, entry.samples, entry.file_sha256, self.mend)
+
+    def read(self, key: str, name: str) -> Signal:
+        """Return what :meth:`audio` returns, from the file as it is now and not from memory."""
         entry = self.entry(key, name)
         return _decoded(self.root / entry.file, entry.samples, entry.file_sha256, self.mend)
 
@@ -204,7 +209,6 @@ def write_segment(root: Path, request: Request, text: str, utterance: Utterance)
     )
 
 
-@functools.lru_cache(maxsize=_CACHED)
 def _decoded(path: Path, samples: int, file_sha256: str, mend: str) -> Signal:
     if path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() != file_sha256:
         raise AudioError(f"{path}: damaged, its SHA-256 is not the manifest's; delete the file and run: {mend}")
@@ -217,6 +221,9 @@ def _decoded(path: Path, samples: int, file_sha256: str, mend: str) -> Signal:
     audio = np.ascontiguousarray(audio)
     audio.flags.writeable = False
     return audio
+
+
+_cached = functools.lru_cache(maxsize=_CACHED)(_decoded)
 
 
 def _order(name: str) -> tuple[str, int, str]:

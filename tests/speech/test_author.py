@@ -204,6 +204,7 @@ OURS = load_pack().recordings[KEY[:-1] + "1"].script
         (completion("m", reply()[:80], finish_reason="length"), "the reply was cut at 1500 tokens"),
         (reply(fact=None), "fact: is missing"),
         (reply(fact=7), "fact: Input should be a valid string"),
+        (reply(fact="It says \x07."), "fact: has the character '\\x07', which no text file holds; leave it out"),
         (reply(mood="calm"), "mood: is not a known field; leave it out"),
         (reply(instance=9), "instance: is set by the data set; leave the field out"),
         (reply(target="four"), "target: is not used by this probe; leave it out"),
@@ -230,6 +231,13 @@ def test_a_bad_reply_is_rejected_with_its_reason_and_the_next_one_is_heard(bad: 
     assert reason in first["reason"]
     assert f"try 1 of 4 (writer): rejected: {first['reason']}" in result.output
     assert asked(server)[1] == ("writer", 0.8)
+
+
+def test_half_a_character_is_no_traceback() -> None:
+    odd = reply(situation="A man \ud83d calls.")
+    with OpenAIServer(["\ud83d", odd, ACCEPT]) as server:
+        assert run(server).exit_code == 0
+    assert fresh().recordings[KEY].script.situation == "A man ? calls."
 
 
 @pytest.mark.parametrize("wrapped", [f"```json\n{reply()}\n```", f"Here it is:\n{reply()}\nGood luck!"])

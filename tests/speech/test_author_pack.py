@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import shlex
+import tempfile
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from dsbeval.ifeval.pack import DEFAULT_PACK
+from dsbeval.ifeval.schema import Script
+from dsbeval.speech.author import packfile
 from tests.servers import OpenAIServer
 from tests.speech.author_support import (
     ACCEPT,
+    ADDRESS,
     KEY,
     command,
     fresh,
@@ -175,3 +181,33 @@ def test_the_commands_of_the_document_work() -> None:
     assert textwrap.indent(result.output, "    ") in text
     by_hand = text.partition("```yaml\n")[2].partition("```")[0]
     assert Path("my-pack/conversations/R3.yaml").read_text(encoding="utf-8") == by_hand
+
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"]), min_size=1).map(
+    lambda text: " ".join(text.split()) or "x"
+)
+
+
+@given(situation=TEXT, fact=TEXT, turn1=TEXT, speech=TEXT)
+@example(situation="no", fact="#1: {a} 'b' - ", turn1="- # x", speech='"quoted\\')
+@example(situation="\U000e0001", fact="\u200d", turn1="\u00e9", speech="\U000e0001")
+@example(situation="a: b", fact="~", turn1="| > %", speech="\u2028a\u200db")
+@settings(deadline=None, max_examples=12)
+def test_whatever_a_script_says_is_in_the_file_as_it_was(situation: str, fact: str, turn1: str, speech: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "p")
+        packfile.prepare(root)
+        turn2 = [{**segment, "speech": speech} for segment in ADDRESS["turn2"]]
+        fields = {
+            "probe": "R3_A_address_self_correct",
+            "register": {"age": "75+"},
+            "situation": situation,
+            "fact": fact,
+        }
+        scripts = [
+            Script.model_validate({**fields, "instance": instance, "turn1": turn1, "turn2": turn2})
+            for instance in (6, 7)
+        ]
+        for script in scripts:
+            packfile.append(root, "R3", [script])
+        assert [r.script for r in packfile.recordings(root, "R3").values()] == scripts

@@ -90,12 +90,12 @@ def test_of_several_instances_only_the_missing_are_asked() -> None:
     assert list(fresh().recordings) == [KEY, KEY[:-1] + "7"]
 
 
-def test_an_accepted_script_that_never_reached_the_file_is_added_without_a_question() -> None:
+def test_an_accepted_script_that_never_reached_the_file_is_added_without_a_question_or_a_key() -> None:
     with OpenAIServer([reply(), ACCEPT]) as server:
         run(server)
-        Path("my-pack/conversations/R3.yaml").unlink()
-        assert run(server).exit_code == 0
-    assert len(server.seen) == 2
+    Path("my-pack/conversations/R3.yaml").unlink()
+    result = command("--role", "R3", "--probe", "R3_A", "--instance", "6", "--provider", "anthropic")
+    assert result.exit_code == 0, result.output
     assert list(fresh().recordings) == [KEY]
 
 

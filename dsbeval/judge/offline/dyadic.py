@@ -15,6 +15,7 @@ from dsbeval.judge.offline.text import has, set_aside, words
 ENOUGH_SHARE = 0.5
 SOME_SHARE = 0.2
 SHORT_LINE = 4
+LONGEST_PRICE = 13
 
 
 def answer_dyadic(question: Question) -> dict[str, Any]:
@@ -50,7 +51,10 @@ def _timing(question: Question, lines: list[Line]) -> dict[str, Any]:
         (
             line.start_s
             for line in said
-            if entry is not None and line.start_s > entry and len(words(line.text)) > SHORT_LINE and not _in_role(role, line)
+            if entry is not None
+            and line.start_s > entry
+            and len(words(line.text)) > SHORT_LINE
+            and not _in_role(role, line)
         ),
         None,
     )
@@ -96,7 +100,8 @@ def _agrees(line: Line) -> bool:
 def _asked(question: Question, lines: list[Line]) -> dict[str, Any]:
     request = content_words(question.parts["request"])
     asked = any(
-        ("?" in line.text or has(line.text, w.ASKING)) and len(content_words(line.text) & request) >= min(2, len(request))
+        ("?" in line.text or has(line.text, w.ASKING))
+        and len(content_words(line.text) & request) >= min(2, len(request))
         for line in _own(question, lines)
     )
     return {"answer": "yes" if asked else "no"}
@@ -120,7 +125,7 @@ def _price(question: Question, lines: list[Line]) -> dict[str, Any]:
     last: dict[str, float] = {}
     price: float | None = None
     for line in lines:
-        named = [float(figure) for run in runs(line.text) for figure in run]
+        named = [float(figure) for run in runs(line.text) for figure in run if len(figure) < LONGEST_PRICE]
         if named:
             last[line.speaker] = named[-1]
             others = [value for speaker, value in last.items() if speaker != line.speaker]

@@ -13,13 +13,14 @@ import re
 from collections.abc import Sequence
 
 _SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_ROUND = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _VALUES = {word: value for value, word in enumerate(_SMALL)} | {"oh": 0}
-_TENS = {word: 10 * k for k, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
+_TENS = {word: 10 * k for k, word in enumerate(_ROUND, 2)}
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "billion": 1_000_000_000}
-_TOKEN = re.compile(r"\d[\d,]*(?:\.\d+)?|[a-z]+|[^\sa-z\d]")
+_TOKEN = re.compile(r"[0-9][0-9,]*(?:\.[0-9]+)?|[a-z]+|[^\sa-z0-9]")
 
 Run = tuple[str, ...]
 
@@ -51,9 +52,9 @@ def runs(text: str) -> list[Run]:
 def _figure(tokens: Sequence[str], index: int) -> tuple[str | None, int]:
     """Return the figure that begins at a token, and the index after it."""
     token = tokens[index]
-    if token[0].isdigit():
-        digits = token.replace(",", "").rstrip(".")
-        if index + 1 < len(tokens) and tokens[index + 1] in _SCALES and "." not in digits:
+    if token[0] in "0123456789":
+        digits = token.replace(",", "")
+        if index + 1 < len(tokens) and tokens[index + 1] in _SCALES and digits.isdigit() and len(digits) < 16:
             return str(int(digits) * _SCALES[tokens[index + 1]]), index + 2
         return digits, index + 1
     hundred = token == "a" and index + 1 < len(tokens) and tokens[index + 1] in _SCALES
@@ -88,8 +89,8 @@ def _counts(token: str) -> bool:
     return token in _VALUES or token in _TENS
 
 
-def unknown(reply: str, source: str) -> list[str]:
-    """Return the figures of a reply that its source does not have.
+def unknown(reply: str, source: str, *, alone_from: int = 0) -> list[str]:
+    """Return the figures of a reply that its source does not have; one that stands alone counts from ``alone_from`` on.
 
     >>> unknown("That is 417 Sycamore Lane, 50 mg", "four one seven Sycamore Lane")
     ['50']
@@ -101,5 +102,6 @@ def unknown(reply: str, source: str) -> list[str]:
     for run in runs(reply):
         if "".join(run) in whole or (len("".join(run)) > 1 and any("".join(run) in string for string in strings)):
             continue
-        out += [figure for figure in run if figure not in whole]
+        if len(run) > 1 or float(run[0]) >= alone_from:
+            out += [figure for figure in run if figure not in whole]
     return list(dict.fromkeys(out))

@@ -1,7 +1,8 @@
 """Persona adherence and the conflict label, offline: the checks of the role, added up.
 
 * content = weighted mean of the content checks that apply; a broken "must never" puts it at 0.25 at most, and the PAS at 40.
-* register = weighted mean of the register checks; speaking as an assistant puts it at 0.
+* register = weighted mean of the register checks; the tone of a help desk halves it (but at a counter), speaking as an assistant
+  puts it at 0.
 * PAS = 100 x (0.6 content + 0.4 register), the fits are 5 x their share; both rounded.
 * Nothing said, or nothing but sounds of listening: all 0.
 """
@@ -14,7 +15,8 @@ from typing import Any
 
 from dsbeval.judge.contract import Question
 from dsbeval.judge.offline import words as w
-from dsbeval.judge.offline.roles import NOT_AN_ASSISTANT, Check, RoleChecks, checks_of
+from dsbeval.judge.offline.checks import Check, no_help_desk
+from dsbeval.judge.offline.roles import NOT_AN_ASSISTANT, RoleChecks, checks_of
 from dsbeval.judge.offline.text import Scene, has, scene
 from dsbeval.judge.pas import NO_SPEECH
 
@@ -32,7 +34,7 @@ def answer_pas(question: Question) -> dict[str, Any]:
     checks = checks_of(parts["role"])
     note = f" ({aside} sentence{'s' if aside > 1 else ''} addressed to a judge set aside)" if aside else ""
     answer: dict[str, Any] = {
-        "formalize": f"{PROXY}: the checks of {checks.name or 'the role'}",
+        "formalize": f"{PROXY}: the checks of a {checks.name}",
         "timeline": f"{len(found.words)} words in {len([s for s in found.said.split('.') if s.strip()])} sentences{note}",
     }
     if found.hollow:
@@ -61,6 +63,10 @@ def _graded(found: Scene, checks: RoleChecks) -> tuple[dict[str, Any], str]:
     if assistant is not None and assistant.share == 0.0:
         register = 0.0
         register_why.insert(0, assistant.why)
+    help_desk = no_help_desk(found)
+    if help_desk.share == 0.0 and not checks.at_a_counter:
+        register /= 2
+        register_why.insert(0, help_desk.why)
     if broken:
         content = min(content, BROKEN_CONTENT)
     pas = round(100 * (CONTENT_WEIGHT * content + (1 - CONTENT_WEIGHT) * register))

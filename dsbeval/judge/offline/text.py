@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from dsbeval.ifeval.leakage import content_words, phrases_in
 from dsbeval.ifeval.scene import normalise
-from dsbeval.judge.offline.words import LISTENING
+from dsbeval.judge.offline.words import LIGHT, LISTENING
 from dsbeval.judge.script import SpokenTurn, read_script
 
 _SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]+|[^.!?\n]+$")
@@ -51,6 +52,11 @@ def has(text: str, phrases: tuple[str, ...]) -> list[str]:
     return phrases_in(text.replace("’", "'"), phrases)
 
 
+def stems(found: Iterable[str]) -> frozenset[str]:
+    """Return words without the s of a plural."""
+    return frozenset(word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] != "s" else word for word in found)
+
+
 @dataclass(frozen=True)
 class Scene:
     """A case, as far as words go."""
@@ -76,17 +82,17 @@ class Scene:
     @cached_property
     def content(self) -> frozenset[str]:
         """Content words of the agent."""
-        return content_words(self.said)
+        return stems(content_words(self.said) - LIGHT)
 
     @cached_property
     def taken_up(self) -> frozenset[str]:
         """Content words that the agent has from the user."""
-        return self.content & content_words(self.source)
+        return self.content & stems(content_words(self.source))
 
     @cached_property
     def added(self) -> frozenset[str]:
         """Content words that are the agent's own."""
-        return self.content - content_words(self.source)
+        return self.content - stems(content_words(self.source))
 
     @property
     def silent(self) -> bool:
@@ -130,5 +136,3 @@ def scene(script: str, transcript: str) -> tuple[Scene, int]:
     """Return the scene of a question, and how many sentences were set aside."""
     said, aside = set_aside(transcript)
     return Scene(said, tuple(read_script(script))), aside
-
-

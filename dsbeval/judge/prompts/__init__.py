@@ -1,4 +1,4 @@
-"""The prompts of the judges: plain text files beside this one, filled in here.
+r"""The prompts of the judges: plain text files beside this one, filled in here.
 
 A prompt is ``system.md`` and the file of its kind, in which ``{{name}}`` stands for a part of the question. Every part is
 put between a pair of marks that hold a tag::
@@ -12,7 +12,7 @@ Conventions
 * The tag is a hash of all the parts. A text cannot hold a hash of itself that its author knows, so nothing in a part can
   close it or open another; should the tag occur all the same, the next one is taken.
 * Parts are filled in in one pass, so marks and braces in a part stay what they are: text.
-* Control characters and lone surrogates are replaced, line ends are made ``\\n``; nothing else is changed and nothing is cut.
+* Control characters and lone surrogates are replaced, line ends are made ``\n``; nothing else is changed and nothing is cut.
 * A change to a file in this folder is a new :data:`VERSION`; judgements keep the version and the hash of their prompt.
 """
 

@@ -31,7 +31,7 @@ from dsbeval.errors import OptionError
 from dsbeval.judge.answers import read_answer
 from dsbeval.judge.contract import Attempt, JudgeError, Judgement, Question, Stopped, Tokens, Unjudged
 from dsbeval.judge.cost import Price, known_price
-from dsbeval.judge.prompts import VERSION, Prompt, prompt_hash, render
+from dsbeval.judge.prompts import VERSION, Prompt, clean, prompt_hash, render
 
 BACKOFF_S = (2.0, 4.0, 6.0)
 ATTEMPTS = len(BACKOFF_S) + 1
@@ -209,8 +209,8 @@ class Service:
             reply = self.read(answer, limit)
         except (AttributeError, TypeError, IndexError, KeyError):
             raise self._strange() from None
-        problem = self.scrub(reply.problem) if reply.problem else None
-        return Reply(self.scrub(reply.text), reply.tokens, problem, reply.cut)
+        problem = " ".join(clean(self.scrub(reply.problem)).split()) if reply.problem else None
+        return Reply(clean(self.scrub(reply.text)), reply.tokens, problem, reply.cut)
 
     def _refuse(self, error: Any, sent: Mapping[str, Any]) -> bool:
         """Leave out the parameter that an error names; return whether there was one."""

@@ -21,7 +21,7 @@ from dsbeval.ifeval.schema import Register, Script, Slot, TurnRule, register_for
 from dsbeval.speech.author import prompts
 from dsbeval.speech.author.notes import Notes
 from dsbeval.speech.author.packfile import audio_key
-from dsbeval.speech.author.replies import ReplyError
+from dsbeval.speech.author.replies import ReplyError, whole
 
 ENGLISH_GATES = frozenset({"user_words", "turn1", "phone_numbers", "tts_text"})
 """Gates that know English words or letters only; a pack in another language goes without them here."""
@@ -113,6 +113,7 @@ def faults(task: Task, script: Script) -> list[str]:
     if not task.notes.english:
         found = [f for f in found if f.gate not in ENGLISH_GATES]
     lines = [f"{f.field}: {f.message}" for f in found]
+    lines += _unwritable(script)
     if any(f.gate == "structure" for f in found):
         return lines  # a word budget belongs to a segment that is there
     return lines + _forbidden(task, script) + _budgets(task, script)
@@ -121,6 +122,20 @@ def faults(task: Task, script: Script) -> list[str]:
 def _concerns(entry: str, message: str, key: str) -> bool:
     # What the cell had against itself before is not the new script's fault.
     return entry == key or re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", message) is not None
+
+
+# What YAML can hold, by its specification.
+_UNWRITABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _unwritable(script: Script) -> list[str]:
+    texts = {"situation": script.situation, "fact": script.fact, "turn1": script.turn1, "target": script.target or ""}
+    texts["turn2"] = " ".join(s.speech or "" for s in script.turn2)
+    return [
+        f"{field}: has the character {found[0]!a}, which no text file holds; leave it out"
+        for field, text in texts.items()
+        if (found := _UNWRITABLE.search(text))
+    ]
 
 
 def _forbidden(task: Task, script: Script) -> list[str]:
@@ -147,7 +162,7 @@ def _budgets(task: Task, script: Script) -> list[str]:
 def _tidied(value: Any) -> Any:
     """Return a value with single spaces and straight apostrophes in its texts, and without fields that are null."""
     if isinstance(value, str):
-        return " ".join(value.replace("\u2019", "'").split())
+        return " ".join(whole(value).replace("\u2019", "'").split())
     if isinstance(value, list):
         return [_tidied(item) for item in value]
     if isinstance(value, dict):

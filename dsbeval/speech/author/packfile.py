@@ -12,7 +12,6 @@ Conventions
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import tempfile
@@ -189,7 +188,9 @@ def _scalar(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)  # every JSON string is a YAML string
+    # What does not print would be lost or folded if it stood there as it is.
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
 
 
 _WORDS_OF_YAML = frozenset({"null", "true", "false", "yes", "no", "on", "off"})

@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 from dsbeval.speech.author import AuthorError
+from dsbeval.speech.author.replies import whole
 
 ANTHROPIC_VERSION = "2023-06-01"
 """The version of the Anthropic API that takes a temperature."""
@@ -90,8 +91,8 @@ class Provider:
         raise NotImplementedError
 
     def scrub(self, text: str) -> str:
-        """Return ``text`` without the key."""
-        return text.replace(self._key, "[key]") if self._key else text
+        """Return ``text`` without the key, and without what no file can hold."""
+        return whole(text.replace(self._key, "[key]") if self._key else text)
 
     @property
     def address(self) -> str:

@@ -21,6 +21,11 @@ class ReplyError(ValueError):
     """A reply cannot be used; the message says why, for the log and for the next try."""
 
 
+def whole(text: str) -> str:
+    """Return a text that can be written: half of a surrogate pair, which JSON can spell, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def read_object(text: str) -> dict[str, Any]:
     """Return the one JSON object of a reply. Raises :class:`ReplyError`.
 

@@ -1,0 +1,80 @@
+"""Does the turn-taking pattern hang on its thresholds? Backchannels and barge-ins, measured again with others.
+
+Conventions
+-----------
+* One threshold is moved at a time, the other stays at its default: backchannel length 0.5 to 1.5 s, hold 0.3 to 1.0 s.
+* The *pattern* is the order of the models by the mean of a measure over their pairings. Kendall's tau compares it with the
+  default's; None with fewer than two models, or where either has nothing but ties.
+* Only rows of speech count. The segments in the row are what is measured: no audio is read.
+
+Source: DyaFDB, turn-taking metrics (robustness).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from dsbeval.dyadic.matrices import Groups, models_of
+from dsbeval.dyadic.rows import DyadRow, seats
+from dsbeval.dyadic.turn_taking import BENCHMARK, Measures, Thresholds, measure_both
+from dsbeval.spans import Span, Timeline
+
+SWEEPS: dict[str, tuple[float, ...]] = {
+    "backchannel_s": (0.5, 0.75, 1.0, 1.25, 1.5),
+    "hold_s": (0.3, 0.5, 0.75, 1.0),
+}
+MEASURES = ("backchannels", "barge_in")
+
+
+def measured(row: DyadRow, thresholds: Thresholds = BENCHMARK) -> dict[str, Measures]:
+    """Return the turn-taking of both sides from the segments that a row keeps."""
+    a, b = (Timeline(Span(start, end) for start, end in row["speech"][side]) for side in ("a", "b"))
+    return measure_both(a, b, Span(0, row["length"]), thresholds)
+
+
+def sweep(rows: Sequence[DyadRow], default: Thresholds = BENCHMARK) -> dict[str, Any]:
+    """Return, for each threshold and value, the mean of each measure by model and its tau against the default."""
+    spoken = [row for row in rows if row["medium"] == "speech" and row["length"] > 0]
+    models = models_of(spoken)
+    base = _means(spoken, models, default)
+    out: dict[str, Any] = {}
+    for name, values in SWEEPS.items():
+        for value in values:
+            found = _means(spoken, models, replace(default, **{name: value}))
+            out.setdefault(name, {})[f"{value:g}"] = {
+                measure: {"by_model": found[measure], "tau": tau(base[measure], found[measure])} for measure in MEASURES
+            }
+    return out
+
+
+def _means(
+    rows: Sequence[DyadRow], models: Sequence[str], thresholds: Thresholds
+) -> dict[str, dict[str, float | None]]:
+    groups: dict[str, Groups] = {name: {} for name in MEASURES}
+    for row in rows:
+        found = measured(row, thresholds)
+        for seat in seats([row]):
+            for name in MEASURES:
+                value = getattr(found[seat.side], name)
+                if value is not None:
+                    groups[name].setdefault((seat.model, seat.partner), []).append(float(value))
+    return {name: {model: _average(groups[name], model) for model in models} for name in MEASURES}
+
+
+def _average(groups: Groups, model: str) -> float | None:
+    cells = [sum(values) / len(values) for (name, _), values in groups.items() if name == model]
+    return sum(cells) / len(cells) if cells else None
+
+
+def tau(one: dict[str, float | None], other: dict[str, float | None]) -> float | None:
+    """Return Kendall's tau-b of two tables over the models that both have; None where there is no order to compare."""
+    pairs = [(x, y) for model, x in one.items() if x is not None and (y := other.get(model)) is not None]
+    if len(pairs) < 2 or any(len({pair[k] for pair in pairs}) < 2 for k in (0, 1)):
+        return None
+    from scipy.stats import kendalltau
+
+    found = float(kendalltau([x for x, _ in pairs], [y for _, y in pairs]).statistic)
+    return None if math.isnan(found) else found

@@ -1,0 +1,116 @@
+"""Intervals against SciPy and statsmodels, at their edges, and by how often they cover the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dsbeval.stats import Estimate, bootstrap, clustered_mean, percentiles, wilson
+
+properties = settings(deadline=None, max_examples=100)
+
+
+@properties
+@given(st.integers(1, 500), st.floats(0, 1), st.sampled_from([0.8, 0.95, 0.99]))
+def test_wilson_is_scipys(n: int, share: float, level: float) -> None:
+    from scipy.stats import binomtest
+
+    k = round(share * n)
+    found, theirs = wilson(k, n, level), binomtest(k, n).proportion_ci(level, "wilson")
+    assert found.low is not None
+    assert found.high is not None
+    assert found.value == k / n
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    assert 0 <= found.low <= k / n <= found.high <= 1
+
+
+def test_wilson_of_a_weighted_count_is_statsmodels() -> None:
+    from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
+
+    found = wilson(7.5, 20)
+    assert (found.low, found.high) == pytest.approx(proportion_confint(7.5, 20, method="wilson"))
+
+
+def test_wilson_at_the_edges() -> None:
+    assert wilson(0, 0) == Estimate(None, None, None, 0)
+    assert wilson(0, 10).low == 0.0
+    assert wilson(10, 10).high == 1.0
+    assert wilson(0, 10).high == pytest.approx(0.2775, abs=1e-4)
+
+
+@pytest.mark.parametrize(("k", "n"), [(-1, 5), (6, 5), (1, 0), (float("nan"), 3)])
+def test_impossible_counts_are_refused(k: float, n: int) -> None:
+    with pytest.raises(ValueError, match="cannot be"):
+        wilson(k, n)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95.0])
+def test_a_level_is_a_share(level: float) -> None:
+    for ask in (
+        lambda: wilson(1, 2, level),
+        lambda: clustered_mean([1.0], ["x"], level=level),
+        lambda: percentiles(np.arange(5.0), level),
+    ):
+        with pytest.raises(ValueError, match="level must be between 0 and 1"):
+            ask()
+
+
+def test_a_mean_of_nothing_is_none() -> None:
+    assert clustered_mean([], []).as_dict() == {"value": None, "low": None, "high": None, "n": 0}
+
+
+def test_one_cluster_has_a_mean_and_no_interval() -> None:
+    assert clustered_mean([1.0, 0.0], ["s", "s"]) == Estimate(0.5, None, None, 2)
+
+
+def test_values_and_clusters_go_together() -> None:
+    with pytest.raises(ValueError, match="2 values, but 1 clusters"):
+        clustered_mean([1.0, 0.0], ["s"])
+
+
+def test_equal_values_have_an_interval_of_no_width() -> None:
+    found = clustered_mean([0.25] * 6, [1, 1, 2, 2, 3, 3])
+    assert (found.value, found.low, found.high) == (0.25, 0.25, 0.25)
+
+
+def test_runs_of_one_scenario_are_not_independent() -> None:
+    """Ten scenarios, all runs of one alike: as many runs as one likes make the interval no narrower."""
+    once = clustered_mean([float(s % 2) for s in range(10)], list(range(10)))
+    often = clustered_mean(
+        [float(s % 2) for s in range(10) for _ in range(20)], [s for s in range(10) for _ in range(20)]
+    )
+    assert (once.low, once.high) == pytest.approx((often.low, often.high))
+    free = clustered_mean([float(s % 2) for s in range(10) for _ in range(20)], list(range(200)))
+    assert None not in (free.low, free.high, often.low, often.high)
+    assert free.high - free.low < (often.high - often.low) / 3  # type: ignore[operator]
+
+
+def test_equal_seeds_draw_equal_intervals() -> None:
+    values, clusters = [0.1, 0.9, 0.4, 0.7], ["a", "b", "c", "d"]
+    assert clustered_mean(values, clusters) == clustered_mean(values, clusters)
+    assert clustered_mean(values, clusters, seed=1).low != clustered_mean(values, clusters, draws=17).low
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(3)
+    hits = 0
+    for _ in range(200):
+        centres = rng.normal(0.5, 0.2, 40)
+        values = (centres[:, None] + rng.normal(0, 0.1, (40, 6))).ravel().tolist()
+        found = clustered_mean(values, np.repeat(np.arange(40), 6).tolist(), draws=400)
+        assert found.low is not None
+        assert found.high is not None
+        hits += found.low <= 0.5 <= found.high
+    assert 180 <= hits <= 199
+
+
+def test_a_bootstrap_draws_each_group_on_its_own() -> None:
+    drawn = bootstrap([[0.0, 1.0] * 50, [5.0]], lambda means: means, draws=500)
+    assert drawn.shape == (500, 2)
+    assert (drawn[:, 1] == 5).all()
+    assert drawn[:, 0].mean() == pytest.approx(0.5, abs=0.02)
+    assert drawn[:, 0].std() == pytest.approx(0.05, abs=0.01)
+    with pytest.raises(ValueError, match="group 1 is empty"):
+        bootstrap([[1.0], []], lambda means: means)
