@@ -59,5 +59,5 @@ def one_line(error: BaseException, agent: str) -> str:
 def row_without_verdict(case: Case, question: str, outcome: str, message: str, settings: Settings) -> Row:
     """Return the row of an item that broke (``error``) or that the agent declares it cannot do (``skipped``)."""
     if question == "persona":
-        return unscored_row(case, settings.judge, outcome, message)
+        return unscored_row(case, settings.judge_id, outcome, message)
     return unscored(case, outcome, message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,7 @@ class Settings:
     levels: tuple[str, ...]
     roles: tuple[str, ...]
     probes: tuple[str, ...]
+    sample: int | None
     limit: int | None
     seed: int
     run_dir: Path
@@ -54,12 +56,23 @@ class Settings:
 
     def cases(self, pack: Pack) -> list[Case]:
         """Return the cases of the pack that are asked for."""
-        return pack.select(levels=self.levels, roles=self.roles, probes=self.probes, limit=self.limit)
+        return pack.select(
+            levels=self.levels, roles=self.roles, probes=self.probes, sample=self.sample, limit=self.limit
+        )
 
     def make_judge(self) -> Judge | None:
         """Return the judge that is asked for, or None. A missing key or SDK is one line here, before anything is recorded."""
         price = None if self.price is None else parse_price(self.price)
         return make_judge(self.judge, self.judge_base_url, price=price)
+
+    @functools.cached_property
+    def judge_id(self) -> str:
+        """The judge's name in rows and tables. Building it is what finds a missing key or SDK."""
+        judge = self.make_judge()
+        if judge is None:
+            return self.judge
+        judge.close()
+        return judge.id
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what must be equal for two runs to be compared, and what they ran."""
@@ -86,7 +99,7 @@ class Settings:
             "protocol": {str(kind): row.as_dict() for kind, row in PROTOCOLS.items()},
             "versions": versions(),
             "selection": {"levels": list(self.levels), "roles": list(self.roles), "probes": list(self.probes),
-                          "limit": self.limit},
+                          "sample": self.sample, "limit": self.limit},
         }  # fmt: skip
 
 
@@ -111,6 +124,7 @@ def add_options(parser: pytest.Parser) -> None:
     option("--levels", default="", metavar="L1,L2", help="conditioning levels to run (default: all)")
     option("--roles", default="", metavar="R1,R4", help="roles to run (default: all)")
     option("--probes", default="", metavar="C1,R1_A", help="probes to run (default: all)")
+    option("--sample", type=int, default=None, metavar="N", help="run N conversations, spread over the actions")
     option("--limit", type=int, default=None, metavar="N", help="run only the first N cases of the selection")
     option("--seed", type=int, default=0, metavar="S", help="seed of the run (default: 0)")
     option("--run-dir", default=None, metavar="DIR", help="run folder (default: runs/<time>-<model>)")
@@ -144,9 +158,9 @@ def read_settings(config: pytest.Config) -> Settings:
     """Check the options and return them. Raises :class:`~dsbeval.errors.DsbevalError` in one line."""
     get = config.getoption
     find_spec(get("--model"))
-    limit = get("--limit")
-    if limit is not None and limit < 1:
-        raise OptionError(f"--limit: {limit} is not a number of cases; give 1 or more")
+    for name, what in (("--limit", "cases"), ("--sample", "conversations")):
+        if get(name) is not None and get(name) < 1:
+            raise OptionError(f"{name}: {get(name)} is not a number of {what}; give 1 or more")
     run_dir = _run_dir(config)
     settings = Settings(
         model=get("--model"),
@@ -156,7 +170,8 @@ def read_settings(config: pytest.Config) -> Settings:
         levels=_names(get("--levels")),
         roles=_names(get("--roles")),
         probes=_names(get("--probes")),
-        limit=limit,
+        sample=get("--sample"),
+        limit=get("--limit"),
         seed=get("--seed"),
         run_dir=run_dir,
         resume=get("--resume"),
@@ -168,8 +183,7 @@ def read_settings(config: pytest.Config) -> Settings:
         latency=get("--latency"),
         acoustics=get("--acoustics"),
     )
-    if settings.judge not in ("none", "offline") and (judge := settings.make_judge()) is not None:
-        judge.close()
+    _ = settings.judge_id
     if settings.levels or settings.roles or settings.probes:
         settings.cases(load_pack(settings.pack))
     return settings

@@ -175,6 +175,7 @@ def test_what_was_not_run_is_counted_as_missing(pytester: pytest.Pytester) -> No
         (["--roles=R11"], "--roles: 'R11' is not in the pack; did you mean R1"),
         (["--probes=R1_Z"], "--probes: 'R1_Z' is not in the pack"),
         (["--limit=0"], "--limit: 0 is not a number of cases"),
+        (["--sample=0"], "--sample: 0 is not a number of conversations"),
         (["--model-arg=frame"], "'frame' is not key=value"),
         (["--pack=nowhere", "--levels=L0"], "nowhere: no such folder"),
     ],

@@ -119,6 +119,33 @@ def parse_tasks(text: str) -> tuple[str, ...]:
     return tuple(task for task in TASKS if task in named)
 
 
+def run_meta(
+    run: Run, suite: Suite, model: str, partner: str, *, seed: int = 0, window_s: float = WINDOW_S
+) -> dict[str, Any]:
+    """Return what is known of a conversation before it is had: it goes into the recording, and into the row if that fails.
+
+    ``model`` and ``partner`` are the names that tables use.
+    """
+    scenario = suite.scenarios[run.scenario]
+    return {
+        "test_case_id": run.id,
+        "task": run.archetype,
+        "scenario": run.scenario,
+        "setting": scenario.setting,
+        "seats": run.seats,
+        "opener": run.opener,
+        "repeat": run.repeat,
+        "self_play": run.self_play,
+        "model": model,
+        "partner": partner,
+        "model_sides": list(run.model_sides),
+        "models": run.named(model, partner),
+        "roles": {side: scenario.sides.of(side).role for side in SIDES},
+        "seed": seed,
+        "window_s": window_s,
+    }
+
+
 def record_run(
     run: Run,
     suite: Suite,
@@ -141,20 +168,6 @@ def record_run(
     scenario = suite.scenarios[run.scenario]
     a, b = (model, partner) if run.seats == "ab" else (partner, model)
     model_name, partner_name = names or (model.name, partner.name)
-    meta: dict[str, Any] = {
-        "test_case_id": run.id,
-        "task": run.archetype,
-        "scenario": run.scenario,
-        "setting": scenario.setting,
-        "seats": run.seats,
-        "repeat": run.repeat,
-        "self_play": run.self_play,
-        "model": model_name,
-        "partner": partner_name,
-        "models": run.named(model_name, partner_name),
-        "roles": {side: scenario.sides.of(side).role for side in SIDES},
-        "seed": seed,
-    }
     return run_dyad(
         a,
         b,
@@ -167,5 +180,5 @@ def record_run(
         latency=latency,
         wall=wall,
         brief=DyadBrief(scenario, run.opener),
-        meta=meta,
+        meta=run_meta(run, suite, model_name, partner_name, seed=seed, window_s=window_s),
     )

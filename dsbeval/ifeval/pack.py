@@ -155,9 +155,13 @@ class Pack:
         levels: Iterable[str] = (),
         roles: Iterable[str] = (),
         probes: Iterable[str] = (),
+        sample: int | None = None,
         limit: int | None = None,
     ) -> list[Case]:
         """Return the cases that match, in the pack's order. A probe is named in full or by its short form (``R1_A``).
+
+        ``sample`` keeps that many conversations with all their levels, spread evenly over the base actions; the same ones
+        every time. ``limit`` keeps the first cases of what is left.
 
         Raises :class:`OptionError` for a name that the pack does not have.
         """
@@ -174,7 +178,24 @@ class Pack:
             and (not roles or case.role in roles)
             and (not wanted or case.probe in wanted)
         ]
+        if sample is not None:
+            kept = _sample(chosen, sample)
+            chosen = [case for case in chosen if case.conversation_id in kept]
         return chosen if limit is None else chosen[:limit]
+
+
+def _sample(cases: list[Case], count: int) -> set[str]:
+    """Return ``count`` conversations: an action in turn, those with the most levels first, else by hash of the id."""
+    by_action: dict[Action, dict[str, int]] = {}
+    for case in cases:
+        conversations = by_action.setdefault(case.action, {})
+        conversations[case.conversation_id] = conversations.get(case.conversation_id, 0) + 1
+    queues = [
+        sorted(found, key=lambda name: (-found[name], hashlib.sha256(name.encode()).hexdigest()))
+        for _, found in sorted(by_action.items())
+    ]
+    in_turn = [queue[k] for k in range(max(map(len, queues), default=0)) for queue in queues if k < len(queue)]
+    return set(in_turn[:count])
 
 
 def _short(probe: str) -> str:

@@ -80,7 +80,7 @@ def test_impossible_times_are_refused(event: Event) -> None:
         kaplan_meier([event])
 
 
-@properties
+@settings(deadline=None, max_examples=25)
 @given(events())
 def test_lifelines_gives_the_same_curve(found: list[Event]) -> None:
     ours, theirs = kaplan_meier(found), lifelines(found)

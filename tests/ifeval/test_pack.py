@@ -263,3 +263,13 @@ def test_loading_imports_nothing_heavy() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert "pydantic" in loaded
     assert not {"torch", "onnxruntime", "soundfile", "soxr", "scipy", "numpy", "hibari", "spellchecker"} & set(loaded)
+
+
+def test_a_sample_is_whole_conversations_spread_over_the_actions() -> None:
+    pack = load_pack()
+    chosen = pack.select(levels=["L0", "L1", "L2"], sample=9)
+    assert len(chosen) == 27
+    assert len({case.conversation_id for case in chosen}) == 9
+    assert {case.action for case in chosen} == set(Action)
+    assert chosen == pack.select(levels=["L0", "L1", "L2"], sample=9)
+    assert len(pack.select(levels=["L2"], sample=1000)) == 240
