@@ -1,6 +1,7 @@
 """One module an agent. A name is bound to its class here, so that looking a name up imports nothing."""
 
 AGENTS: dict[str, str] = {
+    "cascade": "adapters.cascade:Cascade",
     "oracle": "adapters.controls:Oracle",
     "contrarian": "adapters.controls:Contrarian",
     "silent": "adapters.controls:Silent",

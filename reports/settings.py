@@ -27,7 +27,7 @@ from dsbeval.results import file_sha256, versions
 from dsbeval.speech.acoustics import KINDS, Acoustics
 from dsbeval.vad import BENCHMARK, model_sha256
 
-DEFAULT_MODEL = "turn_based"
+DEFAULT_MODEL = "cascade"
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class Sphinx:
     def __init__(self) -> None:
         if importlib.util.find_spec("pocketsphinx") is None:
             raise AgentError(
-                "agent cascade: the package pocketsphinx is not installed; run: pip install 'dsbeval[speech]'"
+                "agent cascade: the package pocketsphinx is not installed; run: pip install pocketsphinx"
             )
         self._free: list[_SphinxRecogniser] = []
 

@@ -193,9 +193,14 @@ def _competing(scenario: AnyScenario, heard: Heard, scores: Scores, sides: tuple
     out = []
     for side, entry in _own(scores, sides):
         said = entry.get("points", [])
-        owed = [repr(p.point) for p, done in zip(scenario.score.points.of(side), said, strict=True) if not done]
+        owed = [number for number, done in enumerate(said) if not done]
         if owed:
-            out.append(f"{_named(scenario, side)} said {sum(said)} of {len(said)} points, not {', '.join(owed)}")
+            names = ", ".join(
+                # Named for one side; for both that would be more than a line or two.
+                repr(scenario.score.points.of(side)[number].point) if len(sides) == 1 else f"point {number + 1}"
+                for number in owed
+            )
+            out.append(f"{_named(scenario, side)} said {len(said) - len(owed)} of {len(said)} points, not {names}")
     return "; ".join(out), "all points said", True
 
 

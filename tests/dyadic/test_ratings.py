@@ -19,7 +19,8 @@ properties = settings(deadline=None, max_examples=60)
 
 def regression(won: Numbers) -> Numbers:
     """Return the ratings by a binomial regression of statsmodels on one column a model."""
-    import statsmodels.api as sm  # type: ignore[import-untyped]
+    from statsmodels.genmod.families import Binomial  # type: ignore[import-untyped]
+    from statsmodels.genmod.generalized_linear_model import GLM  # type: ignore[import-untyped]
 
     models = len(won)
     pairs = [(m, p) for m in range(models) for p in range(m + 1, models)]
@@ -27,7 +28,7 @@ def regression(won: Numbers) -> Numbers:
     for row, (m, p) in enumerate(pairs):
         design[row, m], design[row, p] = 1, -1
     counts = np.array([[won[m, p], won[p, m]] for m, p in pairs])
-    fit: Any = sm.GLM(counts, design[:, 1:], family=sm.families.Binomial()).fit(tol=1e-12)  # the first model is 0
+    fit: Any = GLM(counts, design[:, 1:], family=Binomial()).fit(tol=1e-12)  # the first model is 0
     found = np.array([0.0, *fit.params])
     centred: Numbers = found - found.mean()
     return centred
@@ -148,7 +149,7 @@ def test_equal_rows_have_equal_ratings_and_more_scenarios_narrower_ones() -> Non
 
 
 def test_who_else_was_met_does_not_move_a_rating_as_it_moves_an_average() -> None:
-    """z only ever meets y. It is as good as x all the same, which its average over partners would not show."""
+    """One model, z, only ever meets y. It is as good as x all the same, which its average over partners would not show."""
     shares = [*contest("x", "y", 0.8), *contest("w", "x", 0.2), *contest("y", "z", 0.2)]
     found = by_name(rate(shares))
     assert found["z"].rating == pytest.approx(found["x"].rating)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import signal
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from dsbeval.judge.choose import make_judge
-from dsbeval.judge.contract import Judge, JudgeError, Judgement, Question, Unjudged
+from dsbeval.judge.contract import JudgeError, Judgement, Question, Unjudged
 from dsbeval.judge.parallel import GIVE_UP, PARALLEL, ask_all
+from tests.inner import ROOT
 from tests.judge.servers import Gate, GatedServer, HangingServer, open_judge
 from tests.judge.support import pas_reply, question
 from tests.servers import Answer, OpenAIServer, Seen
@@ -105,60 +107,71 @@ def test_an_error_in_what_keeps_the_outcomes_is_not_swallowed() -> None:
     assert len(server.seen) <= PARALLEL
 
 
-# Interrupts
+# Interrupts: in a process of its own, whose main thread they reach
 
 
-def interrupt_when(ready: Callable[[], bool]) -> threading.Thread:
-    """Send this process an interrupt, as a terminal does, once something is so."""
+@contextmanager
+def asking(server: OpenAIServer, count: int) -> Iterator[subprocess.Popen[str]]:
+    """Start a process that asks, and end it whatever happens."""
+    command = [sys.executable, "-m", "tests.judge.interruptible", server.base_url, str(count)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
-    def watch() -> None:
-        while not ready():
-            time.sleep(0.005)
-        os.kill(os.getpid(), signal.SIGINT)
 
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    return thread
+def wait_until(done: Callable[[], bool], seconds: float = 60.0) -> None:
+    limit = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < limit, "it did not happen"
+        time.sleep(0.01)
+
+
+def read_until(process: subprocess.Popen[str], words: str) -> list[str]:
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line.strip())
+        if line.strip() == words:
+            return lines
+    raise AssertionError(f"it ended without {words!r}: {lines}")
 
 
 def test_an_interrupt_lets_the_calls_under_way_finish_and_asks_nothing_more() -> None:
-    kept: list[int] = []
-    told: list[str] = []
-    with HangingServer(pas_reply(), answers=16) as server:
-        judge = open_judge(server)
-        interrupt_when(server.hanging.is_set)
-
-        def on_interrupt() -> None:
-            told.append("interrupted")
-            server._closing.set()  # the server comes round: what is under way ends
-
-        with pytest.raises(KeyboardInterrupt):
-            ask_all(judge, questions(100), lambda index, outcome: kept.append(index), on_interrupt=on_interrupt)
-        asked = len(server.seen)
-        judge.close()
-    assert told == ["interrupted"]
-    assert 16 <= asked <= 16 + PARALLEL
-    assert len(kept) == asked  # every reply that was asked for is kept
+    with HangingServer(pas_reply(), answers=16) as server, asking(server, 100) as process:
+        wait_until(lambda: len(server.seen) == 16 + PARALLEL)
+        process.send_signal(signal.SIGINT)
+        lines = read_until(process, "interrupted")
+        server._closing.set()  # the server comes round: what is under way ends
+        out, err = process.communicate(timeout=60)
+    lines += out.split("\n")
+    kept = [line for line in lines if line.startswith("kept")]
+    assert len(kept) == len(server.seen) == 16 + PARALLEL  # every reply that was asked for is kept
+    assert "raised KeyboardInterrupt" in lines
+    assert "Traceback" not in err
+    assert process.returncode == 0
 
 
 def test_an_interrupt_ends_a_wait_at_once() -> None:
     with OpenAIServer() as plain:
         limit = plain.error(429, "Slow down.", headers={"retry-after": "500"})
-    with OpenAIServer(lambda seen: limit) as server:
-        judge = make_judge("openai:judge-1", server.base_url)  # it really waits
-        assert isinstance(judge, Judge)
-        interrupt_when(lambda: len(server.seen) == PARALLEL)
-        with pytest.raises(KeyboardInterrupt):
-            ask_all(judge, questions(20))
-        judge.close()
+    with OpenAIServer(lambda seen: limit) as server, asking(server, 20) as process:
+        wait_until(lambda: len(server.seen) == PARALLEL)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)  # it would have been 500 s
+        assert process.returncode == 0
+    assert out.split("\n")[:2] == ["interrupted", "raised KeyboardInterrupt"]
     assert len(server.seen) == PARALLEL
 
 
-def test_a_second_interrupt_does_not_wait() -> None:
-    with HangingServer(pas_reply(), answers=0) as server:
-        judge = open_judge(server)
-        interrupt_when(server.hanging.is_set)
-        with pytest.raises(KeyboardInterrupt):
-            ask_all(judge, questions(9), on_interrupt=lambda: interrupt_when(lambda: True).join())
-        assert any(thread.name.startswith("judge-") for thread in threading.enumerate())  # they were left
-    judge.close()
+def test_a_second_interrupt_does_not_wait_for_the_server() -> None:
+    with HangingServer(pas_reply(), answers=0) as server, asking(server, 20) as process:
+        wait_until(lambda: len(server.seen) == PARALLEL)
+        process.send_signal(signal.SIGINT)
+        read_until(process, "interrupted")
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)  # the server hangs until it is closed
+        assert process.returncode == 0
+    assert "raised KeyboardInterrupt" in out
