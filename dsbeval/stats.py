@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,17 +103,10 @@ def percentiles(drawn: Numbers, level: float = LEVEL) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def bootstrap(
-    groups: Sequence[Sequence[float]],
-    statistic: Callable[[Numbers], Numbers],
-    *,
-    draws: int = DRAWS,
-    seed: int = SEED,
-) -> Numbers:
-    """Return the statistic of each draw, first axis the draws.
+def drawn_means(groups: Sequence[Sequence[float]], *, draws: int = DRAWS, seed: int = SEED) -> Numbers:
+    """Return the mean of each group (the runs of a cell), drawn again with replacement; shape ``(draws, groups)``.
 
-    Each group (the runs of a cell) is drawn with replacement on its own, and ``statistic`` gets the means of the groups, in
-    their order. Raises ValueError for an empty group.
+    Raises ValueError for an empty group.
     """
     rng = np.random.default_rng(seed)
     means = np.empty((draws, len(groups)))
@@ -122,7 +115,7 @@ def bootstrap(
             raise ValueError(f"group {index} is empty; there is nothing to draw from")
         values = np.asarray(group, np.float64)
         means[:, index] = values[rng.integers(values.size, size=(draws, values.size))].mean(axis=1)
-    return np.stack([statistic(row) for row in means])
+    return means
 
 
 def _check_level(level: float) -> None:

@@ -115,3 +115,14 @@ def test_an_unknown_threshold_is_named_with_its_neighbours(yielding: Path) -> No
     result = dsbeval("score", str(yielding), "--set", "YIELD.max_latency=400")
     assert result.exit_code == 2
     assert "did you mean YIELD.max_latency_ms" in result.output
+
+
+def test_plot_draws_the_timeline_of_a_case(yielding: Path) -> None:
+    result = dsbeval("plot", str(yielding), "IFD-R1-C3-i1-L0")
+    assert result.exit_code == 0, result.output
+    picture = yielding / "report" / "timelines" / "IFD-R1-C3-i1-L0.png"
+    assert result.output.strip() == str(picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    missing = dsbeval("plot", str(yielding), "IFD-R9-C3-i1-L0")
+    assert missing.exit_code == 2
+    assert "no such recording" in missing.output

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsbeval.stats import Estimate, bootstrap, clustered_mean, percentiles, wilson
+from dsbeval.stats import Estimate, clustered_mean, drawn_means, percentiles, wilson
 
 properties = settings(deadline=None, max_examples=100)
 
@@ -106,11 +106,11 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
     assert 180 <= hits <= 199
 
 
-def test_a_bootstrap_draws_each_group_on_its_own() -> None:
-    drawn = bootstrap([[0.0, 1.0] * 50, [5.0]], lambda means: means, draws=500)
+def test_means_are_drawn_group_by_group() -> None:
+    drawn = drawn_means([[0.0, 1.0] * 50, [5.0]], draws=500)
     assert drawn.shape == (500, 2)
     assert (drawn[:, 1] == 5).all()
     assert drawn[:, 0].mean() == pytest.approx(0.5, abs=0.02)
     assert drawn[:, 0].std() == pytest.approx(0.05, abs=0.01)
     with pytest.raises(ValueError, match="group 1 is empty"):
-        bootstrap([[1.0], []], lambda means: means)
+        drawn_means([[1.0], []])

@@ -124,6 +124,11 @@ class CascadeSession(Session):
         audio, text = self._mouth.frame(FRAME)
         return Emission(audio, text, flush=act is Stop.NOW)
 
+    def finish(self) -> Emission:
+        """Say what is begun to its end: that the user side has ended is no reason to stop in the middle of a word."""
+        audio, text = self._mouth.frame(self._mouth.left)
+        return Emission(audio, text)
+
     def _speech(self, act: Say) -> Speech:
         speech = self._voice.speak(act.text, self._seed, act.longest_s)
         if act.kind is Kind.BACKCHANNEL and act.longest_s is not None and speech.seconds > act.longest_s:

@@ -10,13 +10,13 @@ import re
 from adapters.cascade.triggers import NUMBER_WORD
 
 _CHECK = re.compile(
-    r"\b(?:are you (?:still )?(?:there|with me|here|listening|following)|(?:do )?you (?:know|see|follow|get it|"
-    r"understand)(?: what i(?:'m| am)? (?:mean|mean to say|saying))?|"
-    r"(?:does|did|is) (?:that|this|it) (?:make (?:any )?sense|clear)|(?:can|do) you hear me|you (?:still )?(?:there|"
-    r"with me)|(?:\w+ ){3}(?:okay|right)|got (?:that|it)|"
+    r"\b(?:are you (?:still )?(?:there|with me|here|listening|following)|"
+    r"(?:do )?you (?:know|now|see|follow|get it|understand)(?: what i(?:'m| am)? (?:mean|mean to say|saying))?|"
+    r"(?:does|did|is) (?:that|this|it) (?:make (?:any )?sense|clear|work|sound (?:right|okay))|"
+    r"(?:can|do) you hear me|you (?:still )?(?:there|with me)|(?:\w+ ){3}(?:okay|right)|got (?:that|it)|"
     r"you (?:got|get) (?:that|it|me)|if (?:that|you know what i)(?: \w+){0,2} (?:sense|mean)|anyone there|"
     r"with me so far)$"
-)
+)  # "you now" is how "you know" is often recognised
 _PRESENCE = re.compile(r"\b(?:there|hear me|listening)$")
 _QUESTION = re.compile(
     r"\b(?:how (?:long|much|many|far|late|often|do|does|can|should|would|is|are)|what(?:'s| is| are| time| do| does|"

@@ -52,6 +52,8 @@ class Heard:
         Start of the last stretch of speech; -1 before the first.
     end_s : float
         Its audible end, or ``now`` while it lasts.
+    pause_s : float
+        The silence before it.
     settled : bool
         Whether every word is final.
     words : int
@@ -64,6 +66,7 @@ class Heard:
     talking: bool
     onset_s: float
     end_s: float
+    pause_s: float
     settled: bool
     words: int
     last: str
@@ -79,6 +82,7 @@ class Endpointer:
         self._quiet = 0
         self.onset = -1
         self.end = 0
+        self.pause = 0
         self.talking = False
         self.dip = True
 
@@ -94,6 +98,7 @@ class Endpointer:
                 if not self.talking and self._loud == ONSET_CHUNKS:
                     self.talking = True
                     self.onset = start - (ONSET_CHUNKS - 1) * CHUNK
+                    self.pause = self.onset - self.end
             elif self.dip:
                 self._loud = 0
                 self._quiet += 1
@@ -145,6 +150,7 @@ class Hearing:
             talking=ears.talking,
             onset_s=ears.onset / RATE if ears.onset >= 0 else -1.0,
             end_s=now if ears.talking else ears.end / RATE,
+            pause_s=ears.pause / RATE,
             settled=self._begun is None,
             words=self._dropped + len(self._final) + len(self._open),
             last=self._last,

@@ -35,6 +35,7 @@ OPENING_GAP_S = 1.0
 DICTATION_GAP_S = 1.5
 HANGING_S = 0.6
 GIVEN_S = 1.0
+BREATH_S = 0.5
 SHORTEST_SPEECH_S = 0.25
 CHECK_PAUSE_S = (0.2, 1.2)
 SOUND_PAUSE_S = (0.3, 0.7)
@@ -101,7 +102,7 @@ class Policy:
     def _overlap(self, heard: Heard, said_s: float) -> Stop | None:
         if self._stopping or not heard.talking or self._kind in (Kind.BACKCHANNEL, Kind.PRESENCE):
             return None
-        if self._kind is Kind.INTERRUPTION and (heard.onset_s <= self._began_s or said_s < GIVEN_S):
+        if self._kind is Kind.INTERRUPTION and (heard.onset_s <= self._began_s or heard.pause_s < BREATH_S):
             return None  # the user has not come in, the agent has
         if self._floor.overlap is Overlap.SHARE:
             return None

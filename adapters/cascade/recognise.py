@@ -89,9 +89,7 @@ class Sphinx:
 
     def __init__(self) -> None:
         if importlib.util.find_spec("pocketsphinx") is None:
-            raise AgentError(
-                "agent cascade: the package pocketsphinx is not installed; run: pip install pocketsphinx"
-            )
+            raise AgentError("agent cascade: the package pocketsphinx is not installed; run: pip install pocketsphinx")
         self._free: list[_SphinxRecogniser] = []
 
     def lend(self) -> Recogniser:

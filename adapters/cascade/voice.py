@@ -122,6 +122,11 @@ class Mouth:
         """Seconds of the speech under way that are out."""
         return self._cursor / RATE
 
+    @property
+    def left(self) -> int:
+        """Samples of the speech under way that are not out."""
+        return self._limit - self._cursor if self._speech is not None else 0
+
     def start(self, speech: Speech) -> None:
         """Begin with the next frame."""
         self._speech, self._cursor, self._limit, self._fade = speech, 0, speech.audio.size, False

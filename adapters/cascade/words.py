@@ -128,7 +128,6 @@ _QUESTIONS = (
     "I am not certain about that, so let me check it for you.",
 )
 _ASKED_AGAIN = ("Sorry, I did not catch that. Could you say it again?", "I missed that, sorry. Once more, please?")
-_READ_BACKS = ("Let me read that back.", "I have this down.")
 _RIGHT = ("Is that right?", "Have I got that right?")
 
 
@@ -149,8 +148,7 @@ class RuleWriter:
             case Kind.INTERRUPTION if moment.trigger is not None:
                 return chance.choice(_INTERRUPTIONS[moment.trigger])
             case Kind.READBACK if heard:
-                words = _sentence(heard[-READ_BACK_WORDS:])
-                return f"{chance.choice(_READ_BACKS)} {words} {chance.choice(_RIGHT)}"
+                return f"{_sentence(heard[-READ_BACK_WORDS:])} {chance.choice(_RIGHT)}"
         if tone is Tone.RENDER and heard:
             return _sentence(heard[-READ_BACK_WORDS:])
         if moment.kind is Kind.QUESTION:

@@ -43,7 +43,7 @@ def pooling(scenario: AnyScenario) -> Iterator[Fault]:
     for side in SIDES:
         field, prompt = _prompt(scenario, side)
         left = candidates - {entry.eliminates for entry in score.reasons.of(side)}
-        if len(left) < 3:
+        if len(left) != 3:
             yield (
                 f"score.reasons.{side}",
                 f"leaves {len(left)} candidates; two reasons against two candidates leave three",

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dsbeval.dyadic.matrices import Groups, models_of
-from dsbeval.dyadic.rows import DyadRow, seats
-from dsbeval.dyadic.turn_taking import BENCHMARK, Measures, Thresholds, measure_both
+from dsbeval.dyadic.matrices import Groups
+from dsbeval.dyadic.rows import DyadRow, Side
+from dsbeval.dyadic.turn_taking import BENCHMARK, Measures, Thresholds, floor_outcomes, measure_both, share
 from dsbeval.spans import Span, Timeline
 
 SWEEPS: dict[str, tuple[float, ...]] = {
@@ -31,36 +31,42 @@ MEASURES = ("backchannels", "barge_in")
 
 def measured(row: DyadRow, thresholds: Thresholds = BENCHMARK) -> dict[str, Measures]:
     """Return the turn-taking of both sides from the segments that a row keeps."""
-    a, b = (Timeline(Span(start, end) for start, end in row["speech"][side]) for side in ("a", "b"))
-    return measure_both(a, b, Span(0, row["length"]), thresholds)
+    return measure_both(_channel(row, "a"), _channel(row, "b"), Span(0, row["length"]), thresholds)
 
 
 def sweep(rows: Sequence[DyadRow], default: Thresholds = BENCHMARK) -> dict[str, Any]:
     """Return, for each threshold and value, the mean of each measure by model and its tau against the default."""
-    spoken = [row for row in rows if row["medium"] == "speech" and row["length"] > 0]
-    models = models_of(spoken)
-    base = _means(spoken, models, default)
+    channels: list[tuple[str, str, Timeline, Timeline]] = []
+    for row in rows:
+        if row["medium"] == "speech" and row["length"] > 0:
+            a, b = _channel(row, "a"), _channel(row, "b")
+            channels += ((row["model_a"], row["model_b"], a, b), (row["model_b"], row["model_a"], b, a))
+    base = _means(channels, default)
     out: dict[str, Any] = {}
     for name, values in SWEEPS.items():
         for value in values:
-            found = _means(spoken, models, replace(default, **{name: value}))
+            found = _means(channels, replace(default, **{name: value}))
             out.setdefault(name, {})[f"{value:g}"] = {
                 measure: {"by_model": found[measure], "tau": tau(base[measure], found[measure])} for measure in MEASURES
             }
     return out
 
 
+def _channel(row: DyadRow, side: Side) -> Timeline:
+    return Timeline(Span(start, end) for start, end in row["speech"][side]).clip(Span(0, row["length"]))
+
+
 def _means(
-    rows: Sequence[DyadRow], models: Sequence[str], thresholds: Thresholds
+    channels: Sequence[tuple[str, str, Timeline, Timeline]], thresholds: Thresholds
 ) -> dict[str, dict[str, float | None]]:
     groups: dict[str, Groups] = {name: {} for name in MEASURES}
-    for row in rows:
-        found = measured(row, thresholds)
-        for seat in seats([row]):
-            for name in MEASURES:
-                value = getattr(found[seat.side], name)
-                if value is not None:
-                    groups[name].setdefault((seat.model, seat.partner), []).append(float(value))
+    for model, partner, own, other in channels:
+        found = floor_outcomes(own, other, thresholds)
+        won, lost = found.count("won"), found.count("lost")
+        for name, value in (("backchannels", found.count("backchannel")), ("barge_in", share(won, won + lost))):
+            if value is not None:
+                groups[name].setdefault((model, partner), []).append(float(value))
+    models = sorted({model for model, *_ in channels})
     return {name: {model: _average(groups[name], model) for model in models} for name in MEASURES}
 
 

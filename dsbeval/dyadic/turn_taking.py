@@ -33,8 +33,10 @@ Source: DyaFDB, turn-taking metrics. The order of the outcomes and the edges abo
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from dsbeval.audio import RATE
 from dsbeval.dyadic.rows import SideTurns
@@ -57,6 +59,8 @@ class Thresholds:
 
 
 BENCHMARK = Thresholds()
+
+Outcome = Literal["won", "backchannel", "lost", "undecided"]
 
 
 def share(part: int, whole: int) -> float | None:
@@ -143,26 +147,37 @@ def measure(model: Timeline, partner: Timeline, window: Span, thresholds: Thresh
     pauses = [gap for gap in _inner_gaps(partner) if gap.duration < turn_end]
     ends = [gap for gap in _silences_after(partner, window) if gap.duration >= turn_end]
     long = [span for span in model if span.duration >= take]
-    outcomes = [_outcome(span, model, partner, thresholds) for span in model if _over(span, partner) is not None]
+    found = floor_outcomes(model, partner, thresholds)
+    both = model.overlap(partner)
     return Measures(
         pauses=len(pauses),
-        pauses_cut=sum(any(span.start in gap for span in long) for gap in pauses),
+        pauses_cut=sum(any(gap.start <= span.start < gap.end for span in long) for gap in pauses),
         ends=len(ends),
-        ends_taken=sum(any(stretch.duration >= take for stretch in model.clip(gap)) for gap in ends),
-        backchannels=outcomes.count("backchannel"),
-        barge_ins_won=outcomes.count("won"),
-        barge_ins_lost=outcomes.count("lost"),
-        undecided=outcomes.count("undecided"),
+        ends_taken=sum(any(_within(span, gap) >= take for span in long) for gap in ends),
+        backchannels=found.count("backchannel"),
+        barge_ins_won=found.count("won"),
+        barge_ins_lost=found.count("lost"),
+        undecided=found.count("undecided"),
         segments=len(model),
         speech=model.duration,
-        exclusive=(model - partner).duration,
-        partner_exclusive=(partner - model).duration,
+        exclusive=model.duration - both,
+        partner_exclusive=partner.duration - both,
     )
+
+
+def floor_outcomes(model: Timeline, partner: Timeline, thresholds: Thresholds = BENCHMARK) -> list[Outcome]:
+    """Return the outcome of each start over the partner, in order. Nothing is cut off: clip to the window before."""
+    own, other = _Lane(model), _Lane(partner)
+    return [_outcome(span, own, other, thresholds) for span in model if other.at(span.start - 1, span.start + 1)]
 
 
 def measure_both(a: Timeline, b: Timeline, window: Span, thresholds: Thresholds = BENCHMARK) -> dict[str, Measures]:
     """Return the measures of both sides."""
     return {"a": measure(a, b, window, thresholds), "b": measure(b, a, window, thresholds)}
+
+
+def _within(span: Span, gap: Span) -> int:
+    return min(span.end, gap.end) - max(span.start, gap.start)
 
 
 def _inner_gaps(speech: Timeline) -> Iterator[Span]:
@@ -176,25 +191,40 @@ def _silences_after(speech: Timeline, window: Span) -> Iterator[Span]:
         yield Span(speech[-1].end, window.end)
 
 
-def _over(utterance: Span, partner: Timeline) -> Span | None:
-    """Return the segment of the partner that an utterance starts over."""
-    under = partner.at(utterance.start)
-    return under if under is not None and under.start < utterance.start else None
+class _Lane:
+    """A channel in which a sample is found quickly: a run measures many utterances at many thresholds."""
+
+    def __init__(self, speech: Timeline) -> None:
+        self.spans = speech.spans
+        self._starts = [span.start for span in speech]
+
+    def at(self, start: int, end: int) -> Span | None:
+        """Return the one segment that covers all samples from ``start`` to ``end``, or None."""
+        index = bisect_right(self._starts, start) - 1
+        return self.spans[index] if index >= 0 and end <= self.spans[index].end else None
+
+    def silent(self, start: int, end: int) -> bool:
+        """Whether no sample from ``start`` to ``end`` is covered."""
+        index = bisect_left(self._starts, end) - 1
+        return index < 0 or self.spans[index].end <= start
+
+    def stops(self, start: int, end: int) -> Iterator[int]:
+        """Yield the ends of segments after ``start`` and before ``end``."""
+        for index in range(max(bisect_right(self._starts, start) - 1, 0), bisect_left(self._starts, end)):
+            if start < self.spans[index].end < end:
+                yield self.spans[index].end
 
 
-def _outcome(utterance: Span, model: Timeline, partner: Timeline, thresholds: Thresholds) -> str:
+def _outcome(utterance: Span, model: _Lane, partner: _Lane, thresholds: Thresholds) -> Outcome:
     hold = to_samples(thresholds.hold_s, RATE)
-    stops = (span.end for span in partner if utterance.start < span.end < utterance.end)
-    if any(_alone(model, partner, stop, hold) for stop in stops):
+    if any(_alone(model, partner, stop, hold) for stop in partner.stops(utterance.start, utterance.end)):
         return "won"
-    going_on = partner.at(utterance.end)
-    goes_on = going_on is not None and going_on.end - utterance.end >= hold
+    goes_on = partner.at(utterance.end, utterance.end + hold) is not None
     if goes_on and utterance.duration < to_samples(thresholds.backchannel_s, RATE):
         return "backchannel"
     return "lost" if goes_on and _alone(partner, model, utterance.end, hold) else "undecided"
 
 
-def _alone(speaker: Timeline, other: Timeline, start: int, hold: int) -> bool:
+def _alone(speaker: _Lane, other: _Lane, start: int, hold: int) -> bool:
     """Whether one speaks, unbroken, and the other is silent for ``hold`` samples from ``start`` on."""
-    held = Span(start, start + hold)
-    return speaker.overlap(Timeline([held])) == hold and not other.touching(held)
+    return speaker.at(start, start + hold) is not None and other.silent(start, start + hold)

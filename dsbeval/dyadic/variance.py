@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from dsbeval.stats import DRAWS, SEED, Numbers, bootstrap
+from dsbeval.stats import DRAWS, SEED, Numbers, drawn_means
 
 TERMS = ("task", "model", "partner", "interaction", "residual")
 TERMS_OF_TASK = ("model", "partner", "interaction")
@@ -56,22 +56,28 @@ def sums_of_squares(cells: Numbers) -> dict[str, float]:
     cells : array, shape (tasks, models, partners) or (models, partners)
     """
     _check(cells)
-    stack = cells if cells.ndim == 3 else cells[None]
-    tasks, models, partners = stack.shape
-    grand = stack.mean()
-    pair, model, partner = stack.mean(axis=0), stack.mean(axis=(0, 2)), stack.mean(axis=(0, 1))
-    contrast = pair - model[:, None] - partner[None, :] + grand
-    total = float(((stack - grand) ** 2).sum())
+    sums = _sums(cells if cells.ndim == 3 else cells[None], by_task=cells.ndim == 3)
+    return {term: float(value) for term, value in sums.items()}
+
+
+def _sums(stack: Numbers, *, by_task: bool) -> dict[str, Numbers]:
+    """Return the sums of squares of cells of shape ``(..., tasks, models, partners)``, one for each leading index."""
+    tasks, models, partners = stack.shape[-3:]
+    every = (-3, -2, -1)
+    centred = stack - stack.mean(axis=every, keepdims=True)
+    pair = centred.mean(axis=-3)
+    model, partner = pair.mean(axis=-1), pair.mean(axis=-2)
+    contrast = pair - model[..., :, None] - partner[..., None, :]
+    total = (centred**2).sum(axis=every)
     out = {
-        "model": tasks * partners * float(((model - grand) ** 2).sum()),
-        "partner": tasks * models * float(((partner - grand) ** 2).sum()),
-        "interaction": tasks * float((contrast**2).sum()),
+        "model": tasks * partners * (model**2).sum(axis=-1),
+        "partner": tasks * models * (partner**2).sum(axis=-1),
+        "interaction": tasks * (contrast**2).sum(axis=(-2, -1)),
     }
-    if cells.ndim == 3:
-        task = models * partners * float(((stack.mean(axis=(1, 2)) - grand) ** 2).sum())
-        out = {"task": task, **out}
+    if by_task:
+        out = {"task": models * partners * (centred.mean(axis=(-2, -1)) ** 2).sum(axis=-1), **out}
         # Rounding must not make a residual of nothing negative.
-        out["residual"] = max(0.0, total - sum(out.values()))
+        out["residual"] = np.maximum(0.0, total - sum(out.values()))
     return out | {"total": total}
 
 
@@ -79,10 +85,14 @@ def decompose(cells: Numbers) -> Decomposition:
     """Return the share of each term. Raises ValueError for empty cells, and for cells that are all equal."""
     sums = sums_of_squares(cells)
     total = sums.pop("total")
-    scale = float(np.abs(cells).max())
-    if total <= cells.size * (1e-12 * scale) ** 2:
+    if total <= _nothing(cells):
         raise ValueError("all cells are equal; there is no variance to decompose")
     return Decomposition({term: value / total for term, value in sums.items()})
+
+
+def _nothing(cells: Numbers) -> float:
+    """Return the total sum of squares that rounding can make of equal cells."""
+    return float(cells.size * (1e-12 * np.abs(cells).max()) ** 2)
 
 
 def decompose_runs(
@@ -95,26 +105,22 @@ def decompose_runs(
 
     Draws in which all cells are equal have no shares and are left out.
     """
-    by_task: Any = runs if _depth(runs) == 4 else [runs]
-    shape = (len(by_task), len(by_task[0]), len(by_task[0][0]))
-    groups = [group for task in by_task for model in task for group in model]
+    by_task = _depth(runs) == 4
+    stack: Any = runs if by_task else [runs]
+    shape = (len(stack), len(stack[0]), len(stack[0][0]))
+    groups = [group for task in stack for model in task for group in model]
     if len(groups) != np.prod(shape):
         raise ValueError("every task needs the same models and every model the same partners")
     if not all(len(group) for group in groups):
         raise ValueError("a cell has no runs; record that pairing, or leave the model or the task out")
-    final = shape if _depth(runs) == 4 else shape[1:]
-    whole = decompose(np.array([np.mean(group) for group in groups]).reshape(final))
-    terms = tuple(whole.shares)
-
-    def shares(means: Numbers) -> Numbers:
-        try:
-            return np.array([decompose(means.reshape(final)).shares[term] for term in terms])
-        except ValueError:
-            return np.full(len(terms), np.nan)
-
-    drawn = bootstrap(groups, shares, draws=draws, seed=seed)
-    usable = drawn[~np.isnan(drawn).any(axis=1)]
-    return Decomposition(whole.shares, dict(zip(terms, map(float, usable.std(axis=0)), strict=True)))
+    means = np.array([np.mean(group) for group in groups])
+    whole = decompose(means.reshape(shape if by_task else shape[1:]))
+    sums = _sums(drawn_means(groups, draws=draws, seed=seed).reshape(draws, *shape), by_task=by_task)
+    total = sums.pop("total")
+    usable = total > _nothing(means)
+    return Decomposition(
+        whole.shares, {term: float((value[usable] / total[usable]).std()) for term, value in sums.items()}
+    )
 
 
 def _depth(runs: Any) -> int:

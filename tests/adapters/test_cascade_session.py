@@ -17,7 +17,7 @@ from adapters.cascade import FRAME, Cascade
 from dsbeval.agent import Emission, Interaction, Session, check_emission
 from dsbeval.audio import RATE, Signal
 from dsbeval.errors import AgentError
-from tests.adapters.cascade_talk import HELLO, agent, feed, silence, spoken, user
+from tests.adapters.cascade_talk import HELLO, agent, feed, silence, spoken, talk, user
 
 MINUTES = float(os.environ.get("DSBEVAL_CASCADE_MINUTES", "0.7"))
 """Simulated minutes of the long run: 10 are the agent's own requirement, the default keeps the suite quick."""
@@ -117,6 +117,24 @@ def step(session: Session, frame: Signal) -> Emission:
     assert np.abs(checked.audio).max(initial=0.0) <= 1.0
     assert all(0 <= token.offset_s < FRAME / RATE for token in checked.text)
     return checked
+
+
+def test_what_is_begun_is_said_to_its_end_when_the_user_side_ends() -> None:
+    audio = user(0.5, HELLO, 1.2).audio
+    with agent().open("", 0) as session:
+        begun = feed(session, audio)
+        rest = session.finish()
+        assert isinstance(rest, Emission)
+        again = session.finish()
+        assert isinstance(again, Emission)
+    whole = talk("", user(0.5, HELLO, 8.0).audio)
+    assert 0 < len(begun.text) < len(whole.text)
+    assert begun.text + " " + "".join(token.text for token in rest.text).strip() == whole.text
+    np.testing.assert_array_equal(
+        np.concatenate([begun.audio, rest.audio]), whole.audio[: begun.audio.size + rest.audio.size]
+    )
+    assert not whole.audio[begun.audio.size + rest.audio.size :].any()
+    assert again.audio.size == 0
 
 
 SOUNDS = ("speech", "fragment", "silence", "noise", "click", "tone", "loud")

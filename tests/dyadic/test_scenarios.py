@@ -150,8 +150,10 @@ def changed(scenario: AnyScenario, *edits: tuple[str, Any]) -> AnyScenario:
 
 
 def findings(*scenarios: AnyScenario) -> set[tuple[str, str, str, str]]:
-    suite = replace(SUITE, scenarios={**SUITE.scenarios, **{scenario.id: scenario for scenario in scenarios}})
-    return {(entry.gate, entry.entry, entry.field, entry.message) for entry in check(suite)}
+    """Return what the gates find in an archetype in which some scenarios are changed."""
+    (task,) = {scenario.archetype for scenario in scenarios}
+    suite = replace(SUITE, scenarios={entry.id: entry for entry in (*SUITE.of([task]), *scenarios)})
+    return {(entry.gate, entry.entry, entry.field, entry.message) for entry in check(suite) if entry.blocking}
 
 
 def adding(text: str) -> Callable[[str], str]:
@@ -169,66 +171,85 @@ def without(text: str, put: str = "") -> Callable[[str], str]:
 PRIVATE_A = SUITE.scenarios["T2-01"].score.reasons.a[0].reason
 POINT_A = SUITE.scenarios["T3-1-01"].score.points.a[0].point
 
+A, B = "sides.a.prompt", "sides.b.prompt"
 REFUSED = [
     # names
     ("names", "T2-01", [("sides.b.name", "Lorna")], "sides.b.name", "is Lorna, as side a is"),
-    ("names", "T2-01", [("sides.a.prompt", without("You are Lorna", "Be Lorna"))], "sides.a.prompt", "begin with 'You are Lorna'"),
+    ("names", "T2-01", [(A, without("You are Lorna", "Be Lorna"))], A, "begin with 'You are Lorna'"),
     ("names", "T2-01", [("situation", without("Lorna", "She"))], "situation", "does not name Lorna"),
     # balance
-    ("balance", "T4-1-01", [("sides.a.prompt", adding("This goes on. " * 12))], "sides.a.prompt", "at most 20% apart"),
+    ("balance", "T4-1-01", [(A, adding("This goes on. " * 12))], A, "at most 20% apart"),
     # privacy
-    ("privacy", "T2-01", [("sides.b.prompt", adding(PRIVATE_A))], "sides.b.prompt", "which only side a knows"),
+    ("privacy", "T2-01", [(B, adding(PRIVATE_A))], B, "which only side a knows"),
     ("privacy", "T2-01", [("situation", adding(PRIVATE_A))], "situation", "which only side a knows"),
-    ("privacy", "T2-01", [("sides.b.prompt", adding("You fear that something is rewired in June."))], "sides.b.prompt", "has june, rewired of"),
-    ("privacy", "T1-2-01", [("sides.a.prompt", adding("Pigeons may come up."))], "sides.a.prompt", "has pigeons of 'racing pigeons'"),
-    ("privacy", "T3-1-01", [("sides.b.prompt", adding(f"You know that {POINT_A}."))], "sides.b.prompt", "which only side a knows"),
-    ("privacy", "T3-2-01", [("sides.b.prompt", adding("Somebody wants to photograph scores."))], "sides.b.prompt", "photograph"),
-    ("privacy", "T4-2-01", [("sides.a.prompt", adding("It is 6184."))], "sides.a.prompt", "has '6184', which only side b knows"),
-    ("privacy", "T4-2-01", [("situation", adding("It is six one eight four."))], "situation", "which only side b knows"),
-    ("privacy", "T1-1-01", [("sides.b.prompt", adding("A chest film can be done today at the cottage hospital until five."))], "sides.b.prompt", "as side a's has; word one of them anew"),
-    ("privacy", "T1-1-01", [("sides.b.prompt", lambda _: "You are Tom. " + SUITE.scenarios["T1-1-01"].sides.a.prompt)], "sides.b.prompt", "Jaccard"),
+    ("privacy", "T2-01", [(B, adding("You fear that something is rewired in June."))], B, "has june, rewired of"),
+    ("privacy", "T1-2-01", [(A, adding("Pigeons may come up."))], A, "has pigeons of 'racing pigeons'"),
+    ("privacy", "T3-1-01", [(B, adding(f"You know that {POINT_A}."))], B, "which only side a knows"),
+    ("privacy", "T3-2-01", [(B, adding("Somebody wants to photograph scores."))], B, "photograph"),
+    ("privacy", "T4-2-01", [(A, adding("It is 6184."))], A, "has '6184', which only side b knows"),
+    ("privacy", "T4-2-01", [("situation", adding("It is six one eight four."))],
+     "situation", "which only side b knows"),
+    ("privacy", "T1-1-01", [(B, adding("A chest film can be done today at the cottage hospital until five."))],
+     B, "as side a's has; word one of them anew"),
+    ("privacy", "T1-1-01", [(B, lambda _: "You are Tom. " + SUITE.scenarios["T1-1-01"].sides.a.prompt)],
+     B, "Jaccard"),
     # opener
-    ("opener", "T1-1-01", [("sides.a.prompt", adding(SUITE.opener))], "sides.a.prompt", "the opener's sentence is added to whoever opens"),
+    ("opener", "T1-1-01", [(A, adding(SUITE.opener))], A, "the opener's sentence is added to whoever opens"),
     # recipes
     ("T1-1", "T1-1-01", [("sides.b.role", "Doctor")], "sides.b.role", "give the two complementary roles"),
-    ("T1-2", "T1-2-01", [("score.topics.0", "volcanoes")], "sides.b.prompt", "has nothing of the topic 'volcanoes'"),
+    ("T1-2", "T1-2-01", [("score.topics.0", "volcanoes")], B, "has nothing of the topic 'volcanoes'"),
     ("T2", "T2-01", [("score.reasons.a.1.eliminates", "Granary")], "score.reasons.a", "leaves 4 candidates"),
-    ("T2", "T2-01", [("score.reasons.b.0.eliminates", "Granary")], "score.answer", "the four reasons leave Mill House, Quayside"),
-    ("T2", "T2-01", [("score.answer", "Orangery")], "score.answer", "is Orangery, but the four reasons leave Quayside"),
-    ("T2", "T2-01", [("score.reasons.a.0.reason", "It is being rewired until June.")], "score.reasons.a", "does not name Granary"),
-    ("T2", "T2-01", [("sides.a.prompt", without(PRIVATE_A))], "sides.a.prompt", "does not have the reason"),
-    ("T2", "T2-01", [("sides.a.prompt", adding("You rather like Quayside."))], "sides.a.prompt", "names Quayside, about which"),
-    ("T2", "T2-01", [("sides.a.prompt", adding("And Mill House?"))], "sides.a.prompt", "names Mill House, about which"),
-    ("T2", "T2-01", [("situation", without("Quayside", "another"))], "situation", "does not name the candidate Quayside"),
-    ("T3-1", "T3-1-01", [("sides.a.prompt", without(POINT_A, "it is quick"))], "sides.a.prompt", "does not have the point"),
+    ("T2", "T2-01", [("score.reasons.b.0.eliminates", "Granary")],
+     "score.answer", "the four reasons leave Mill House, Quayside"),
+    ("T2", "T2-01", [("score.answer", "Orangery")],
+     "score.answer", "is Orangery, but the four reasons leave Quayside"),
+    ("T2", "T2-01", [("score.reasons.a.0.reason", "It is being rewired until June.")],
+     "score.reasons.a", "does not name Granary"),
+    ("T2", "T2-01", [(A, without(PRIVATE_A))], A, "does not have the reason"),
+    ("T2", "T2-01", [(A, adding("You rather like Quayside."))], A, "names Quayside, about which"),
+    ("T2", "T2-01", [(A, adding("And Mill House?"))], A, "names Mill House, about which"),
+    ("T2", "T2-01", [("situation", without("Quayside", "another"))],
+     "situation", "does not name the candidate Quayside"),
+    ("T3-1", "T3-1-01", [(A, without(POINT_A, "it is quick"))], A, "does not have the point"),
     ("T3-1", "T3-1-01", [("score.points.a.0.keywords", ("hot",))], "score.points.a", "the keyword 'hot' is not in"),
     ("T3-1", "T3-1-01", [("score.points.a.0.keywords", ("the",))], "score.points.a", "has all keywords of"),
-    ("T3-2", "T3-2-01", [("sides.a.prompt", without("permission to", "leave to"))], "sides.a.prompt", "does not say 'permission to photograph"),
-    ("T4-1", "T4-1-01", [("sides.a.prompt", without("Brass", "loud"))], "sides.a.prompt", "does not name the option"),
-    ("T4-1", "T4-1-01", [("situation", without("Linden Folk Trio", "trio"))], "situation", "does not name the option"),
+    ("T3-2", "T3-2-01", [(A, without("permission to", "leave to"))], A, "does not say 'permission to photograph"),
+    ("T4-1", "T4-1-01", [(A, without("Harbor", "loud"))], A, "does not name the option"),
+    ("T4-1", "T4-1-01", [("situation", without("Linden Folk Trio", "trio"))],
+     "situation", "does not name the option"),
     ("T4-1", "T4-1-01", [("score.options.b", "Harbor Brass Band")], "score.options", "are the same on both sides"),
     ("T4-2", "T4-2-01", [("score.secret.text", "6184")], "score.secret.text", "'6184' cannot be spoken as digits"),
     ("T4-2", "T4-2-09", [("score.secret.text", "KTRW")], "score.secret.text", "cannot be spoken as letters"),
     ("T4-2", "T4-2-05", [("score.secret.text", "c0pper")], "score.secret.text", "cannot be spoken as words"),
-    ("T4-2", "T4-2-05", [("score.secret.forms", ("lantern",))], "score.secret.forms", "lack the text 'copper lantern' itself"),
-    ("T4-2", "T4-2-05", [("score.secret.forms", ("copper lantern", "*lantern*"))], "score.secret.forms", "is not something that a text channel writes"),
-    ("T4-2", "T4-2-05", [("sides.b.prompt", adding("It is copper lantern."))], "sides.b.prompt", "states 'copper lantern' 2 times"),
-    ("T4-2", "T4-2-05", [("sides.b.prompt", without("copper lantern", "long"))], "sides.b.prompt", "states 'copper lantern' 0 times"),
-    ("T4-2", "T4-2-05", [("sides.b.prompt", lambda prompt: prompt.replace(". ", ". Do not tell. ", 1))], "sides.b.prompt", "before it has stated it"),
-    ("T4-2", "T4-2-05", [("sides.b.prompt", "You are Bea. The passphrase is copper lantern. You like rain.")], "sides.b.prompt", "does not say that 'copper lantern' is to be withheld"),
-    ("T4-3", "T4-3-01", [("score.lines.larger.amount", 250), ("score.lines.smaller.amount", 640)], "score.lines", "larger is 250, smaller 640"),
+    ("T4-2", "T4-2-05", [("score.secret.forms", ("lantern",))],
+     "score.secret.forms", "lack the text 'copper lantern' itself"),
+    ("T4-2", "T4-2-05", [("score.secret.forms", ("copper lantern", "*lantern*"))],
+     "score.secret.forms", "is not something that a text channel writes"),
+    ("T4-2", "T4-2-05", [(B, adding("It is copper lantern."))], B, "states 'copper lantern' 2 times"),
+    ("T4-2", "T4-2-05", [(B, without("copper lantern", "long"))], B, "states 'copper lantern' 0 times"),
+    ("T4-2", "T4-2-05", [(B, lambda prompt: prompt.replace(". ", ". Do not tell. ", 1))],
+     B, "before it has stated it"),
+    ("T4-2", "T4-2-05", [(B, "You are Bea. The passphrase is copper lantern. You like rain.")],
+     B, "does not say that 'copper lantern' is to be withheld"),
+    ("T4-3", "T4-3-01", [("score.lines.larger.amount", 250), ("score.lines.smaller.amount", 640)],
+     "score.lines", "larger is 250, smaller 640"),
     ("T4-3", "T4-3-01", [("score.lines.larger.amount", 641)], "situation", "does not say that 'cash refund' is 641"),
-    ("T4-3", "T4-3-01", [("situation", without("travel voucher", "voucher"))], "situation", "does not name 'travel voucher'"),
-    ("T4-3", "T4-3-01", [("sides.a.prompt", without("cash refund", "refund"))], "sides.a.prompt", "which this side wants"),
-    ("T4-4", "T4-4-01", [("score.opening.seller", 1200), ("score.opening.buyer", 1800)], "score.opening", "the gap must be positive"),
+    ("T4-3", "T4-3-01", [("situation", without("travel voucher", "voucher"))],
+     "situation", "does not name 'travel voucher'"),
+    ("T4-3", "T4-3-01", [(A, without("cash refund", "refund"))], A, "which this side wants"),
+    ("T4-4", "T4-4-01", [("score.opening.seller", 1200), ("score.opening.buyer", 1800)],
+     "score.opening", "the gap must be positive"),
     ("T4-4", "T4-4-01", [("score.opening.seller", 1200)], "score.opening", "the gap must be positive"),
-    ("T4-4", "T4-4-01", [("score.opening.seller", 1850)], "sides.a.prompt", "does not say the opening price 1850"),
-    ("T4-4", "T4-4-01", [("sides.b.prompt", adding("They want eighteen hundred."))], "sides.b.prompt", "says 1800, the other side's opening price"),
-    ("T4-4", "T4-4-01", [("situation", adding("It is offered at 1,800 dollars."))], "situation", "says 1800, the opening price of side a"),
+    ("T4-4", "T4-4-01", [("score.opening.seller", 1850)], A, "does not say the opening price 1850"),
+    ("T4-4", "T4-4-01", [(B, adding("They want eighteen hundred."))], B, "says 1800, the other side's opening price"),
+    ("T4-4", "T4-4-01", [("situation", adding("It is offered at 1,800 dollars."))],
+     "situation", "says 1800, the opening price of side a"),
     # the suite
-    ("variety", "T2-02", [("setting", "away day venue for a team")], "setting", "is that of T2-01; choose another setting"),
+    ("variety", "T2-02", [("setting", "away day venue for a team")],
+     "setting", "is that of T2-01; choose another setting"),
     ("variety", "T2-02", [("sides.b.name", "Emil")], "sides.b.name", "Emil is also in T2-01"),
-    ("tactics", "T4-2-05", [("sides.a.prompt", adding("Amber thistle grows there."))], "score.secret.text", "'amber thistle' is also said in T4-2-05"),
+    ("tactics", "T4-2-05", [(A, adding("Amber thistle grows there."))],
+     "score.secret.text", "'amber thistle' is also said in T4-2-05"),
 ]  # fmt: skip
 
 

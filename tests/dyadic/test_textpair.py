@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -10,14 +11,13 @@ from hypothesis import strategies as st
 
 from dsbeval.audio import RATE
 from dsbeval.dyadic.leaks import find_leak
-from dsbeval.dyadic.rows import Side
+from dsbeval.dyadic.rows import SIDES, Side
 from dsbeval.dyadic.segments import transcript
-from dsbeval.dyadic.textpair import MANNER, SILENCE, Chat, Message, Talk, converse, openai_chat
+from dsbeval.dyadic.textpair import MANNER, SILENCE, Chat, Message, OpenAIChat, Talk, converse
 from dsbeval.errors import AgentError
 from tests.servers import Answer, OpenAIServer
 
 OPENER = "You begin."
-PROMPTS: dict[Side, str] = {"a": f"You are Ada.\n\n{OPENER}", "b": "You are Bo."}
 
 
 class Scripted:
@@ -31,9 +31,10 @@ class Scripted:
         return self.lines.pop(0) if self.lines else "and so on"
 
 
-def talk(a: Chat, b: Chat, opener: Side = "a", **limits: int) -> Talk:
-    prompts = PROMPTS if opener == "a" else {"a": "You are Ada.", "b": f"You are Bo.\n\n{OPENER}"}
-    return converse({"a": a, "b": b}, prompts, opener, OPENER, **limits)
+def talk(a: Chat, b: Chat, opener: Side = "a", words: int = 240, turns: int = 20) -> Talk:
+    prompts: dict[Side, str] = {"a": "You are Ada.", "b": "You are Bo."}
+    prompts[opener] += f"\n\n{OPENER}"
+    return converse({"a": a, "b": b}, prompts, opener, OPENER, words=words, turns=turns)
 
 
 def test_the_sides_take_turns_and_each_sees_the_other_as_the_user() -> None:
@@ -73,7 +74,7 @@ def test_the_opener_moves_with_its_instruction() -> None:
     assert talk(a, b, opener="b", turns=2).turns[0].side == "b"
     assert b.sent[0][1] == {"role": "user", "content": OPENER}
     with pytest.raises(ValueError, match=r"the opener \(b\) does not end with"):
-        converse({"a": a, "b": b}, PROMPTS, "b", OPENER)
+        converse({"a": a, "b": b}, {"a": f"You are Ada. {OPENER}", "b": "You are Bo."}, "b", OPENER)
 
 
 def test_there_are_at_most_twenty_turns() -> None:
@@ -129,10 +130,10 @@ def test_the_budget_is_never_passed_and_time_goes_on(lengths: list[int], words: 
     assert found.words <= words
     assert 1 <= len(found.turns) <= turns
     assert (found.ended == "words") == (found.words == words)
-    spans = sorted(s.span for side in ("a", "b") for s in found.segments(side))  # type: ignore[arg-type]
-    assert all(one.end == other.start for one, other in zip(spans, spans[1:], strict=False))
+    spans = sorted(segment.span for side in SIDES for segment in found.segments(side))
+    assert all(one.end == other.start for one, other in pairwise(spans))
     assert sum(span.duration for span in spans) == found.length
-    assert sum(len(found.text(side)) for side in ("a", "b")) == found.words  # type: ignore[arg-type]
+    assert sum(len(found.text(side)) for side in SIDES) == found.words
 
 
 # The real SDK
@@ -145,8 +146,11 @@ def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_no_key")
 def test_two_models_of_a_service_talk() -> None:
-    with OpenAIServer(lambda seen: f"I am {seen.model}.") as server:
-        one, other = (openai_chat(name, server.base_url, seed=7, temperature=0.5) for name in ("m-one", "m-two"))
+    with (
+        OpenAIServer(lambda seen: f"I am {seen.model}.") as server,
+        OpenAIChat("m-one", server.base_url, seed=7, temperature=0.5) as one,
+        OpenAIChat("m-two", server.base_url) as other,
+    ):
         found = talk(one, other, turns=4)
     assert [turn.text for turn in found.turns] == ["I am m-one.", "I am m-two."] * 2
     body = server.seen[2].body
@@ -173,21 +177,28 @@ def test_two_models_of_a_service_talk() -> None:
     ids=["refused", "no choice", "filtered", "cut off"],
 )
 def test_a_service_that_fails_is_an_error_that_names_the_side(answer: Answer, message: str) -> None:
-    with OpenAIServer([answer]) as server, pytest.raises(AgentError, match=message):
-        talk(openai_chat("m", server.base_url), Scripted())
+    with (
+        OpenAIServer([answer]) as server,
+        OpenAIChat("m", server.base_url) as chat,
+        pytest.raises(AgentError, match=message),
+    ):
+        talk(chat, Scripted())
 
 
 @pytest.mark.usefixtures("_no_key")
 def test_a_service_that_is_slow_or_away_is_an_error() -> None:
-    with OpenAIServer(lambda _: Answer(200, {}, delay_s=5)) as server:
-        base = server.base_url
+    with (
+        OpenAIServer(lambda _: Answer(200, {}, delay_s=5)) as server,
+        OpenAIChat("m", server.base_url, timeout_s=0.2) as slow,
+    ):
         with pytest.raises(AgentError, match=r"side b: .* did not answer within 0\.2 s"):
-            talk(Scripted(), openai_chat("m", base, timeout_s=0.2))
-    with pytest.raises(AgentError, match="side a: .* cannot be reached"):
-        talk(openai_chat("m", base), Scripted())
+            talk(Scripted(), slow)
+        base = server.base_url
+    with OpenAIChat("m", base) as away, pytest.raises(AgentError, match=r"side a: .* cannot be reached"):
+        talk(away, Scripted())
 
 
 @pytest.mark.usefixtures("_no_key")
 def test_the_service_itself_needs_a_key() -> None:
     with pytest.raises(AgentError, match="no environment variable OPENAI_API_KEY"):
-        openai_chat("m")
+        OpenAIChat("m")

@@ -195,7 +195,7 @@ def rows_on_disk(folder: RunFolder) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def wait_until(done: object, seconds: float = 60.0) -> None:
+def wait_until(done: object, seconds: float = 180.0) -> None:
     limit = time.monotonic() + seconds
     while not done():  # type: ignore[operator]
         assert time.monotonic() < limit, "it did not happen"
@@ -265,7 +265,7 @@ def test_an_interrupt_loses_nothing(forty: RunFolder) -> None:
         assert process.stderr is not None
         assert "waiting for the calls under way" in process.stderr.readline() + process.stderr.readline()
         server._closing.set()  # the server comes round
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=180)
     assert process.returncode == 130
     assert "interrupted; nothing is lost, run the same command to go on" in err
     assert "Traceback" not in out + err
