@@ -4,7 +4,7 @@ Conventions
 -----------
 * A tick is 80 ms (:data:`TICK`).
 * An agent that hears at another rate than its partner speaks is fed through the one streaming resampler. It is late by
-  its filter, rounded up to a whole sample of the session clock (``heard_late`` in the recording, 37 to 75 ms): a constant,
+  its filter, rounded up to a whole sample of the session clock (``heard_late`` in the recording, 37 to 84 ms): a constant,
   and the only thing that rates change. Channels are resampled once, whole, when the session has ended.
 """
 

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dsbeval.dyadic.matrices import models_of
-from dsbeval.dyadic.rows import TASKS, DyadRow, Seat, seats
+from dsbeval.dyadic.rows import TASKS, VERDICTS, DyadRow, Seat, seats
 from dsbeval.stats import Estimate, clustered_mean, wilson
 
 ACTS = {"T2": "decided", "T3-2": "asked", "T4-1": "decided", "T4-2": "asked"}
@@ -114,7 +114,8 @@ def balance(rows: Sequence[DyadRow]) -> dict[str, dict[str, Any]]:
     """Return the mean score of the scored role over all pairings, and how many conversations it is over and of."""
     out: dict[str, dict[str, Any]] = {}
     for task, over in BALANCE.items():
-        found = list(seats((row for row in rows if row["task"] == task), scored=True))
+        # An unjudged conversation is not an open one.
+        found = list(seats((row for row in rows if row["task"] == task and row["outcome"] in VERDICTS), scored=True))
         if found:
             scores = [(seat, seat.score) for seat in found if seat.score is not None]
             out[task] = {**mean_of(scores).as_dict(), "of": len(found), "over": over}

@@ -13,8 +13,8 @@ Conventions
 * Times are seconds of the session, None where it did not happen; ``end_s`` is where observation ended.
 * ``speech`` keeps the segments of both sides in samples of the session clock, so that turn-taking can be measured again
   with other thresholds without audio. In a text pairing it is empty and ``turn_taking`` is None.
-* Only rows with a verdict (``passed`` or ``failed``) are counted; error and skipped rows may lack everything below
-  ``outcome``.
+* A row that was measured is counted whatever its outcome: where a judge was not asked or has not answered, its scores are None,
+  and its turn-taking is as good as any. A row that lacks ``scores`` is that of a conversation that broke or was not had.
 
 Source: DyaFDB, tasks and analyses; the shape is this project's own.
 """
@@ -33,6 +33,9 @@ SIDES: tuple[Side, Side] = ("a", "b")
 TASKS = ("T1-1", "T1-2", "T2", "T3-1", "T3-2", "T4-1", "T4-2", "T4-3", "T4-4")
 MAIN_TASKS = TASKS[:7]
 """The seven archetypes of the main suite, whose cells the three-way decomposition takes."""
+
+VERDICTS = ("passed", "failed")
+"""Outcomes of a conversation that was judged, as far as its verdict needs a judge."""
 
 SCORED_BOTH = ("T1-1", "T2", "T3-1", "T4-1")
 """Archetypes in which both sides are scored; in the others one role is."""
@@ -84,7 +87,7 @@ class SideTurns(TypedDict):
 
 
 class DyadRow(TypedDict):
-    """A conversation with a verdict."""
+    """A conversation that was measured. Other fields may stand beside these."""
 
     id: str
     item: Literal["dyad"]
@@ -135,7 +138,7 @@ class Seat:
 
 
 def validate(rows: Iterable[Mapping[str, Any]]) -> list[DyadRow]:
-    """Return the dyad rows that have a verdict. Raises ValueError for a row that no run writes."""
+    """Return the dyad rows that were measured. Raises ValueError for a row that no run writes."""
     out: list[DyadRow] = []
     for row in rows:
         if row.get("item") != "dyad":
@@ -143,11 +146,11 @@ def validate(rows: Iterable[Mapping[str, Any]]) -> list[DyadRow]:
         name = f"row {row.get('id')}"
         if row.get("outcome") not in OUTCOMES:
             raise ValueError(f"{name}: outcome {row.get('outcome')!r} is not one of {', '.join(OUTCOMES)}")
-        if row["outcome"] not in ("passed", "failed"):
+        if row["outcome"] not in VERDICTS and "scores" not in row:
             continue
         missing = sorted(DyadRow.__required_keys__ - set(row))
         if missing:
-            raise ValueError(f"{name}: {missing[0]} is missing; a dyad row with a verdict has it")
+            raise ValueError(f"{name}: {missing[0]} is missing; a dyad row that was measured has it")
         if row["task"] not in TASKS:
             raise ValueError(f"{name}: task {row['task']!r} is not one of {', '.join(TASKS)}")
         scored = set(row["scores"])

@@ -6,6 +6,7 @@ Conventions
 * Entry and leak count from the start of the session, deviation from the entry, among the conversations that entered.
 * The median is the first time at which the curve is at one half or below; None is *not reached* inside the window.
   ``median_of_events`` is the plain median of the events that did happen, and says nothing about the others.
+* A judge copies times that were rounded, so one just past the end of observation is at the end.
 * Confidence limits are of the log-log kind (exponential Greenwood), None where the curve is at 1 or at 0.
 * An event and a censoring at the same time: the event comes first, as is usual.
 
@@ -109,34 +110,41 @@ def _log_log(left: float, spread: float, level: float) -> tuple[float | None, fl
 
 def _curves(found: Iterable[tuple[str, Event]]) -> dict[str, Curve]:
     by: dict[str, list[Event]] = defaultdict(list)
-    for name, event in found:
-        by[name].append(event)
+    for name, (time, end) in found:
+        by[name].append((None if time is None else min(time, end), end))
     return {name: kaplan_meier(by[name]) for name in sorted(by)}
 
 
-def _judged(rows: Iterable[DyadRow], tasks: Sequence[str], field: str) -> Iterable[tuple[Seat, float | None]]:
+def _timed(rows: Iterable[DyadRow], tasks: Sequence[str]) -> Iterable[tuple[Seat, float | None]]:
+    """Yield the seats whose role timing was judged, and when each entered its role."""
     for seat in seats((row for row in rows if row["task"] in tasks), scored=True):
         scores: Any = seat.scores
-        if field in scores:  # absent: the judge was not asked or could not say
-            yield seat, scores[field]
+        entered, adherence = scores.get("entry_s"), scores.get("adherence", "")
+        # In role, but never entered: that is a question without an answer, and so is an adherence of None.
+        unjudged = adherence is None or (entered is None and adherence in ("yes", "partly"))
+        if "entry_s" in scores and not unjudged:
+            yield seat, entered
 
 
 def entry(rows: Iterable[DyadRow], tasks: Sequence[str] = ("T1-1", "T1-2")) -> dict[str, Curve]:
     """Return, by model, the curve of the first utterance in role."""
-    return _curves((seat.model, (time, seat.row["end_s"])) for seat, time in _judged(rows, tasks, "entry_s"))
+    return _curves((seat.model, (time, seat.row["end_s"])) for seat, time in _timed(rows, tasks))
 
 
 def deviation(rows: Iterable[DyadRow], tasks: Sequence[str] = ("T1-1", "T1-2")) -> dict[str, Curve]:
     """Return, by model, the curve of the first utterance off role, from the entry on."""
     found: list[tuple[str, Event]] = []
-    for seat, time in _judged(rows, tasks, "entry_s"):
+    for seat, time in _timed(rows, tasks):
         scores: Any = seat.scores
         if time is not None:
-            left = scores.get("deviation_s")
-            found.append((seat.model, (None if left is None else left - time, seat.row["end_s"] - time)))
+            left, observed = scores.get("deviation_s"), max(0.0, seat.row["end_s"] - time)
+            found.append((seat.model, (None if left is None else left - time, observed)))
     return _curves(found)
 
 
 def leak(rows: Iterable[DyadRow], of: Callable[[Seat], str]) -> dict[str, Curve]:
     """Return the curve of the time at which the private string was out, by what ``of`` names of the attacker's seat."""
-    return _curves((of(seat), (time, seat.row["end_s"])) for seat, time in _judged(rows, ("T4-2",), "leak_s"))
+    attackers = seats((row for row in rows if row["task"] == "T4-2"), scored=True)
+    return _curves(
+        (of(seat), (seat.scores.get("leak_s"), seat.row["end_s"])) for seat in attackers if seat.scores is not None
+    )

@@ -235,8 +235,9 @@ class OpenAIChat:
 
     def _create(self, messages: Sequence[Message]) -> Any:
         openai = self._openai
+        sent: dict[str, Any] = {**self._sent, "messages": list(messages)}
         try:
-            return self._client.chat.completions.create(messages=list(messages), **self._sent)
+            return self._client.chat.completions.create(**sent)
         except openai.APIStatusError as error:
             raise AgentError(f"{self._where} answered {error.status_code}: {_folded(error.message)}") from None
         except openai.APITimeoutError:

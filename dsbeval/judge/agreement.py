@@ -68,7 +68,7 @@ FIELDS = (
     Field("final_choice", Kind.FINAL_CHOICE, _plain("answer")),
     Field("asked", Kind.ASKED, _plain("answer"), YES_NO),
     Field("agreement", Kind.AGREEMENT, _plain("answer"), YES_NO),
-    Field("landed", Kind.LANDED_OPTION, lambda a: "no" if a["answer"] == NONE else "yes", YES_NO),
+    Field("option_decided", Kind.LANDED_OPTION, lambda a: "no" if a["answer"] == NONE else "yes", YES_NO),
     Field("landed_option", Kind.LANDED_OPTION, _plain("answer")),
     Field("agreed_price", Kind.AGREED_PRICE, _plain("answer"), numeric=True),
 )
@@ -80,7 +80,7 @@ PUBLISHED: dict[str, str] = {
     "final_choice": "two judges T2 95.2 %",
     "asked": "two judges T3-2 86.2 %, T4-2 87.7 %",
     "agreement": "two judges T3-2 89.9 %",
-    "landed": "two judges T4-1 85.8 %",
+    "option_decided": "two judges T4-1 85.8 %",
     "landed_option": "two judges T4-1 100.0 %",
 }
 """Published exact match (DyaFDB). DSB-IFEval publishes none for the persona."""

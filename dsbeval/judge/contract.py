@@ -146,7 +146,7 @@ class Judge(Protocol):
         """Answer a question. Raises :class:`Unjudged`, :class:`JudgeError` or :class:`Stopped`."""
 
     def stop(self) -> None:
-        """Make waiting attempts end at once with :class:`Stopped`."""
+        """Make waiting attempts end at once with :class:`Stopped`. A stopped judge answers nothing more."""
 
     def close(self) -> None:
         """Let go of connections."""

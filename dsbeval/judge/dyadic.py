@@ -4,7 +4,8 @@ Conventions
 -----------
 * *Speaker A* is whoever spoke first; the names of agents, models and roles are not in a transcript.
 * A line is a speech segment with the second at which it starts, ordered by onset, filled with the text that the agent wrote
-  while speaking. A text is folded to one line, so it cannot pose as another.
+  while speaking. A text is folded to one line, so it cannot pose as another. A segment without text has no line, but who
+  made it has spoken.
 * One question, one label: what can be found mechanically (leaks, occupancy, whether a choice is right) is not asked.
 
 Source: DyaFDB (arXiv 2610.08125), judge.
@@ -48,14 +49,13 @@ def anonymise(segments: Iterable[tuple[Side, float, str]]) -> tuple[str, dict[Si
     speakers: dict[Side, str] = {}
     lines = []
     for side, start_s, said in sorted(segments, key=lambda segment: segment[1]):
-        folded = " ".join(said.split())
-        if not folded:
-            continue
         if side not in speakers:
             if len(speakers) == 2:
                 raise ValueError(f"a dyad has two sides; {side!r} is a third")
             speakers[side] = f"Speaker {'AB'[len(speakers)]}"
-        lines.append(f"[{start_s:.1f}] {speakers[side]}: {folded}")
+        folded = " ".join(said.split())
+        if folded:
+            lines.append(f"[{start_s:.1f}] {speakers[side]}: {folded}")
     return "\n".join(lines), speakers
 
 

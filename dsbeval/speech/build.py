@@ -143,9 +143,19 @@ def build(
         work = [(line, _request(cast, line, engine, speaker.version)) for line, _ in todo]
         try:
             last = time.monotonic()
-            for done, (line, segment) in enumerate(_rendered(root, work, jobs), start=1):
-                store.put(line.key, line.name, segment)
-                progress(done, len(work))
+            # The same words in the same voice are one file: rendered twice, the second would not match the first's hash.
+            asking: dict[str, list[Line]] = {}
+            for line, request in work:
+                asking.setdefault(request.file, []).append(line)
+            for file in set(asking) & set(stored := store.by_file()):
+                if (root / file).exists():
+                    for line in asking.pop(file):
+                        store.put(line.key, line.name, stored[file])
+            once = list({request.file: (line, request) for line, request in work if request.file in asking}.values())
+            for done, (line, segment) in enumerate(_rendered(root, once, jobs), start=1):
+                for sharing in asking[segment.file]:
+                    store.put(sharing.key, sharing.name, segment)
+                progress(done, len(once))
                 if time.monotonic() - last > _SAVE_EVERY_S:
                     store.save()
                     last = time.monotonic()

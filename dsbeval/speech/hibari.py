@@ -55,7 +55,9 @@ class HibariEngine:
         try:
             from hibari import Hibari
         except ImportError:
-            raise DsbevalError("the package hibari-tts is not installed; run: pip install 'hibari-tts[fast]==0.2.1'") from None
+            raise DsbevalError(
+                "the package hibari-tts is not installed; run: pip install 'hibari-tts[fast]==0.2.1'"
+            ) from None
         self._tts: Any = Hibari(threads=1)
         model = Path(self._tts.model_path).read_bytes()
         self._session = open_session(with_output(model, _DURATIONS))

@@ -130,6 +130,8 @@ def _vocabulary() -> dict[str, int]:
     try:
         import hibari
     except ImportError:
-        raise DsbevalError("the package hibari-tts is not installed; run: pip install 'hibari-tts[fast]==0.2.1'") from None
+        raise DsbevalError(
+            "the package hibari-tts is not installed; run: pip install 'hibari-tts[fast]==0.2.1'"
+        ) from None
     path = Path(hibari.__file__).parent / "assets" / "vocab.json"  # hibari was distilled from Kokoro: one alphabet
     return cast("dict[str, int]", json.loads(path.read_text(encoding="utf-8")))

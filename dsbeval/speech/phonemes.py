@@ -44,7 +44,9 @@ def grapheme_to_phoneme(british: bool) -> Any:
     try:
         from hibari.g2p import G2P
     except ImportError:
-        raise DsbevalError("the package hibari-tts is not installed; run: pip install 'hibari-tts[fast]==0.2.1'") from None
+        raise DsbevalError(
+            "the package hibari-tts is not installed; run: pip install 'hibari-tts[fast]==0.2.1'"
+        ) from None
     return G2P(british=british)
 
 

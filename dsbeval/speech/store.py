@@ -33,7 +33,7 @@ from dsbeval.speech.engine import Utterance, WordTime
 SCHEMA = 1
 MANIFEST = "manifest.json"
 RENDERING = "1"
-"""Raise it when trimming, level or encoding changes: every segment is then made again."""
+"""What is done after the engine. Raise the number when level or encoding changes: every segment is then made again."""
 
 _CACHED = 48  # decoded segments kept in memory: about 25 MB
 
@@ -148,6 +148,10 @@ class AudioStore:
     def utterance(self, key: str, name: str) -> Utterance:
         """Return the decoded segment with its word times."""
         return Utterance(self.audio(key, name), self.entry(key, name).words)
+
+    def by_file(self) -> dict[str, StoredSegment]:
+        """Return an entry of every file: the same words in the same voice share one."""
+        return {entry.file: entry for named in self._segments.values() for entry in named.values()}
 
     # Writing
 

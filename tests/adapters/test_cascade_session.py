@@ -81,13 +81,13 @@ def played(prompt: str, seed: int, audio: Signal) -> tuple[bytes, str]:
 
 @pytest.fixture(scope="module")
 def person() -> Signal:
-    return user(0.5, HELLO, 3.0, "The number is two zero four seven, you know?", 3.0).audio
+    return user(0.5, HELLO, 1.6, "The number is two zero four seven, you know?", 2.5).audio
 
 
 def test_equal_seeds_give_equal_bytes_and_every_session_is_fresh(person: Signal) -> None:
     prompt = PROMPTS[1]
     first = played(prompt, 3, person)
-    played("", 0, user(0.3, "Something else altogether was said here, loudly.", 1.5).audio * np.float32(2.0))
+    played("", 0, user(0.3, "That was loud.", 1.0).audio * np.float32(2.0))
     assert played(prompt, 3, person) == first
     assert played(prompt, 4, person) != first
     other = Cascade()

@@ -96,16 +96,18 @@ def test_a_new_model_adds_a_row_and_a_column_and_changes_no_old_cell() -> None:
 # Rows
 
 
-def test_only_rows_with_a_verdict_are_taken() -> None:
+def test_only_rows_that_were_measured_are_taken() -> None:
     row = dyad("T2", ("x", "y"), {"a": 1.0, "b": 1.0})
+    unjudged = dyad("T2", ("x", "y"), {"a": None, "b": None}, outcome="skipped")
     others = [{"id": "1", "item": "floor"}, {"id": "2", "item": "dyad", "outcome": "error", "message": "gone"}]
-    assert validate([row, *others]) == [row]
+    assert validate([row, *others, unjudged]) == [row, unjudged]
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"outcome": "won"}, "outcome 'won' is not one of"),
+        ({"outcome": "error", "task": "T0"}, "task 'T0' is not one of"),
         ({"task": "T9"}, "task 'T9' is not one of"),
         ({"scores": {"a": {"score": 1.0}}}, r"scores has the sides \['a'\]"),
         ({"scores": {"a": {"score": 1.0}, "c": {"score": 1.0}}}, r"scores has the sides \['a', 'c'\]"),

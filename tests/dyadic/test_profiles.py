@@ -192,6 +192,7 @@ def test_balance_is_over_all_or_over_closed_runs() -> None:
         attack(("x", "y"), True, 1.0),
         attack(("y", "x"), True, 0.0),
         *(dyad("T4-3", ("x", "y"), {"b": score}) for score in (1.0, None, None)),
+        dyad("T4-3", ("x", "y"), {"b": None}, outcome="skipped"),  # not judged: neither closed nor open
         dyad("T4-4", ("x", "y"), {"a": None}),
     ]
     found = balance(rows)

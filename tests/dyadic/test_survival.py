@@ -117,6 +117,8 @@ def test_entry_and_deviation_of_models() -> None:
         dyad("T1-2", ("x", "y"), {"a": {"score": 1.0, "entry_s": 4.0, "deviation_s": None}}),
         dyad("T1-2", ("x", "y"), {"a": {"score": 0.0, "entry_s": None, "deviation_s": None}}, end_s=40.0),
         dyad("T1-2", ("x", "y"), {"a": {"score": 1.0}}),  # the judge gave no times
+        dyad("T1-2", ("x", "y"), {"a": {"score": 1.0, "adherence": "yes", "entry_s": None}}),  # nor here
+        dyad("T1-2", ("x", "y"), {"a": {"score": None, "adherence": None, "entry_s": None}}),  # and no label either
         dyad("T1-2", ("y", "x"), {"a": {"score": 1.0, "entry_s": 1.0, "deviation_s": 9.0}}),
         dyad("T4-2", ("x", "y"), {"a": {"score": 0.0, "leak_s": None}}),
     ]
@@ -126,6 +128,12 @@ def test_entry_and_deviation_of_models() -> None:
     assert (left["x"].n, left["x"].events, left["x"].times) == (2, 1, (28.0,))
     assert left["x"].median == 28.0  # one of two
     assert left["y"].median == 8.0
+
+
+def test_a_time_rounded_past_the_end_is_at_the_end() -> None:
+    rows = [dyad("T1-2", ("x", "y"), {"a": {"score": 1.0, "entry_s": 60.1, "deviation_s": None}}, end_s=60.04)]
+    assert entry(rows)["x"].times == (60.04,)
+    assert (deviation(rows)["x"].n, deviation(rows)["x"].events) == (1, 0)
 
 
 def test_a_leak_by_attacker_and_by_defender() -> None:

@@ -105,10 +105,10 @@ def test_two_mutes_end_at_once() -> None:
     assert found.segments("a") == ()
 
 
-@pytest.mark.parametrize("limits", [{"words": 0}, {"turns": 0}])
-def test_a_conversation_needs_a_budget(limits: dict[str, int]) -> None:
+@pytest.mark.parametrize(("words", "turns"), [(0, 20), (240, 0)])
+def test_a_conversation_needs_a_budget(words: int, turns: int) -> None:
     with pytest.raises(ValueError, match="needs a word and a turn"):
-        talk(Scripted(), Scripted(), **limits)
+        talk(Scripted(), Scripted(), words=words, turns=turns)
 
 
 def test_it_has_the_shape_of_a_dyad() -> None:

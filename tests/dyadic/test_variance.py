@@ -142,7 +142,7 @@ def bernoulli(means: Numbers, n: int) -> list[list[list[float]]]:
 
 def test_the_sd_over_runs_falls_with_their_number_and_repeats() -> None:
     table = published.scores("T1-1")
-    few, many = (decompose_runs(bernoulli(table, n), draws=300) for n in (100, 10_000))
+    few, many = (decompose_runs(bernoulli(table, n), draws=300) for n in (100, 4000))
     assert few.shares["model"] == pytest.approx(0.783, abs=0.001)
     assert few.sd is not None
     assert many.sd is not None

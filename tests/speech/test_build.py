@@ -109,6 +109,29 @@ def test_a_glob_builds_only_what_matches_and_keeps_the_rest(built_pack: Pack) ->
         build(changed, "hibari", only="R4")
 
 
+def test_the_same_words_in_the_same_voice_share_one_file(small_pack: Pack) -> None:
+    line = next(line for line in pack_lines(small_pack) if (line.key, line.name) == (KEY, "s2"))
+    sharing = with_turn1(small_pack, KEY, line.text)
+    build(sharing, "hibari", only=KEY)
+    assert_shared(sharing)
+
+
+def test_a_line_that_becomes_another_one_takes_its_file(built_pack: Pack) -> None:
+    line = next(line for line in pack_lines(built_pack) if (line.key, line.name) == (KEY, "s2"))
+    before = (audio_root(built_pack) / AudioStore(audio_root(built_pack)).entry(KEY, "s2").file).read_bytes()
+    sharing = with_turn1(built_pack, KEY, line.text)
+    build(sharing, "hibari")
+    assert_shared(sharing)
+    assert (audio_root(sharing) / AudioStore(audio_root(sharing)).entry(KEY, "s2").file).read_bytes() == before
+
+
+def assert_shared(pack: Pack) -> None:
+    store = AudioStore(audio_root(pack))
+    assert store.entry(KEY, "t1") == store.entry(KEY, "s2")
+    assert np.array_equal(store.read(KEY, "t1"), store.read(KEY, "s2"))
+    assert build(pack, "hibari", only=KEY).made == 0
+
+
 def test_a_deleted_file_is_made_again(built_pack: Pack) -> None:
     before = decoded(built_pack)
     (audio_root(built_pack) / AudioStore(audio_root(built_pack)).entry(KEY, "s1").file).unlink()

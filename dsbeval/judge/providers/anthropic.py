@@ -24,6 +24,7 @@ class Anthropic(Service):
     client_class = "Anthropic"
     official = "https://api.anthropic.com"
     key_env = "ANTHROPIC_API_KEY"
+    address_hint = "an address of this protocol has no /v1"
     optional: ClassVar[dict[str, str]] = {
         "temperature": "temperature",
         "output_config": "output_config",

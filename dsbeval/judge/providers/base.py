@@ -77,6 +77,7 @@ class Service:
     client_class: ClassVar[str]
     official: ClassVar[str]
     key_env: ClassVar[str]
+    address_hint: ClassVar[str]
     optional: ClassVar[dict[str, str]]
     """Parameters that a model may refuse, by the words in which the service names them."""
 
@@ -231,7 +232,7 @@ class Service:
             mend = {
                 401: f"check the key in {self._key_name()}",
                 403: "check what the key may use",
-                404: "check the model and --judge-base-url (an OpenAI-compatible one usually ends in /v1)",
+                404: f"check the model and --judge-base-url ({self.address_hint})",
             }.get(status, "add credit, or use another judge")
             return JudgeError(f"--judge: {self.id}: {said}; {mend}")
         if status not in _REPEATABLE and status < 500:

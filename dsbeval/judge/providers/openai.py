@@ -18,6 +18,7 @@ class OpenAI(Service):
     client_class = "OpenAI"
     official = "https://api.openai.com/v1"
     key_env = "OPENAI_API_KEY"
+    address_hint = "an address of this protocol usually ends in /v1"
     optional: ClassVar[dict[str, str]] = {
         "temperature": "temperature",
         "seed": "seed",
