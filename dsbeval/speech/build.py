@@ -152,7 +152,7 @@ def build(
                     for line in asking.pop(file):
                         store.put(line.key, line.name, stored[file])
             once = list({request.file: (line, request) for line, request in work if request.file in asking}.values())
-            for done, (line, segment) in enumerate(_rendered(root, once, jobs), start=1):
+            for done, (_, segment) in enumerate(_rendered(root, once, jobs), start=1):
                 for sharing in asking[segment.file]:
                     store.put(sharing.key, sharing.name, segment)
                 progress(done, len(once))

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from dsbeval.audio import RATE
 from dsbeval.errors import OptionError, PackError
@@ -63,15 +65,16 @@ def test_what_has_changed_is_rendered_again_and_its_old_file_goes(built_pack: Pa
 def test_another_take_or_pronunciation_renders_only_its_segment(built_pack: Pack) -> None:
     before = decoded(built_pack)
     voices = built_pack.root / "voices.yaml"
-    text = voices.read_text()
-    voices.write_text(f"{text}takes:\n  {KEY}/t1: 3\n")
+    cast = yaml.safe_load(voices.read_text())
+    voices.write_text(yaml.safe_dump(cast | {"takes": {f"{KEY}/t1": 3}}, sort_keys=False))
     assert build(built_pack, "hibari").made == 1
     after = decoded(built_pack)
     assert {name for name in before if before[name] != after[name]} == {(KEY, "t1")}
     word = built_pack.recordings[OTHER].script.turn1.split()[4].strip(",.")
-    voices.write_text(text.replace("pronunciations:\n", f"pronunciations:\n  {word}: {{phonemes: wˈʌt}}\n"))
+    says = {**cast["pronunciations"], word: {"phonemes": "wˈʌt"}}
+    voices.write_text(yaml.safe_dump(cast | {"takes": {}, "pronunciations": says}, sort_keys=False))
     renewed = build(built_pack, "hibari")
-    spoken = [line for line in pack_lines(built_pack) if word in line.text.replace(",", " ").replace(".", " ").split()]
+    spoken = [line for line in pack_lines(built_pack) if re.search(rf"\b{word}\b", line.text, re.IGNORECASE)]
     assert renewed.made == len({(line.key, line.name) for line in spoken} | {(KEY, "t1")})
 
 
