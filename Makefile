@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 # A failed probe is a finding about the agent, not a fault of the demo: only an exit status above 1 is.
 demo: setup
-	$(BIN)/pytest cases/ifeval --sample=9 --levels=L0,L1,L2 -n $(JOBS) --tb=no -o console_output_style=count || test $$? -eq 1
+	$(BIN)/pytest cases/ifeval --sample=9 --levels=L0,L1,L2 -n $(JOBS) --tb=no -rN -o console_output_style=count || test $$? -eq 1
 
 test: setup lint
 	$(BIN)/pytest -n $(JOBS) --dist worksteal
