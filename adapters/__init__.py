@@ -8,4 +8,6 @@ AGENTS: dict[str, str] = {
     "turn_based": "adapters.controls:TurnBased",
     "babbler": "adapters.controls:Babbler",
     "echo": "adapters.controls:Echo",
+    "achiever": "adapters.dyadic_controls:Achiever",
+    "forfeiter": "adapters.dyadic_controls:Forfeiter",
 }

@@ -36,21 +36,25 @@ def main() -> None:
     "--set", "settings", multiple=True, metavar="ACTION.THRESHOLD=VALUE", help="another threshold; may be repeated"
 )
 def score(run: Path, settings: Sequence[str]) -> None:
-    """Derive verdicts and summary of RUN again, from its recordings alone.
+    """Derive verdicts and summary of RUN again, from its recordings and judgements alone.
 
     Without --set it rewrites report/summary.json; with --set it writes report/rescored.json beside it, so that the
     run's own result stays.
     """
+    from dsbeval.dyadic.scenarios import load_scenarios
     from dsbeval.ifeval.score import score_run
     from dsbeval.ifeval.verifiers import parse_overrides
+    from dsbeval.judge.dyads import conversation_ids, dyad_rows
     from dsbeval.results import RunFolder
     from reports.summary import build
     from reports.tables import render
 
     folder = RunFolder.open(run)
     overrides = parse_overrides(list(settings))
-    rows = score_run(folder, overrides) + [row for row in folder.rows() if row["item"] != "floor"]
     fingerprint = folder.fingerprint()
+    rows = score_run(folder, overrides) + [row for row in folder.rows() if row["item"] == "persona"]
+    if conversation_ids(folder):
+        rows += dyad_rows(folder, load_scenarios(), fingerprint["judge"]["id"])
     thresholds = {action: dict(row) for action, row in fingerprint["thresholds"].items()}
     for action, row in overrides.items():
         thresholds[str(action)].update(row)

@@ -28,14 +28,17 @@ def known_agents() -> dict[str, str]:
     return {**found, **AGENTS}
 
 
-def parse_args(pairs: list[str]) -> dict[str, object]:
-    """Parse ``key=value`` options; a value is read as a YAML scalar, so ``3``, ``0.5``, ``true`` have their type."""
+def parse_args(pairs: list[str], option: str = "--model") -> dict[str, object]:
+    """Parse ``key=value`` options; a value is read as a YAML scalar, so ``3``, ``0.5``, ``true`` have their type.
+
+    ``option`` is the one that names the agent, here and below; errors name it.
+    """
     out: dict[str, object] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.isidentifier():
             raise OptionError(
-                f"--model-arg: {pair!r} is not key=value, with a name such as frame or voice before the ="
+                f"{option}-arg: {pair!r} is not key=value, with a name such as frame or voice before the ="
             )
         try:
             out[key] = yaml.safe_load(value) if value else ""
@@ -44,7 +47,7 @@ def parse_args(pairs: list[str]) -> dict[str, object]:
     return out
 
 
-def find_spec(spec: str) -> tuple[str, str]:
+def find_spec(spec: str, option: str = "--model") -> tuple[str, str]:
     """Return the module (or file) and the class that ``spec`` names, without importing either.
 
     Raises :class:`AgentError` with near names when it names neither a known agent nor a place.
@@ -53,64 +56,67 @@ def find_spec(spec: str) -> tuple[str, str]:
     module_name, colon, attribute = target.rpartition(":")
     if not colon:
         raise AgentError(
-            f"--model: {spec!r} is not a known agent; {near(spec, known_agents())} "
+            f"{option}: {spec!r} is not a known agent; {near(spec, known_agents())} "
             "(or give path/to/file.py:Class or package.module:Class)"
         )
     if module_name.endswith(".py") and not Path(module_name).is_file():
-        raise AgentError(f"--model: {module_name}: no such file")
+        raise AgentError(f"{option}: {module_name}: no such file")
     return module_name, attribute
 
 
-def find_agent(spec: str) -> type[Agent]:
+def find_agent(spec: str, option: str = "--model") -> type[Agent]:
     """Return the class that ``spec`` names. Raises :class:`AgentError` when it is not there or not an agent."""
-    module_name, attribute = find_spec(spec)
-    module = _load_file(Path(module_name)) if module_name.endswith(".py") else _load_module(module_name, spec)
+    module_name, attribute = find_spec(spec, option)
+    by_file = module_name.endswith(".py")
+    module = _load_file(Path(module_name), option) if by_file else _load_module(module_name, spec, option)
     found = getattr(module, attribute, None)
     if found is None:
         classes = [n for n, value in vars(module).items() if isinstance(value, type) and issubclass(value, Agent)]
-        raise AgentError(f"--model: {module_name} has no {attribute!r}; {near(attribute, classes)}")
+        raise AgentError(f"{option}: {module_name} has no {attribute!r}; {near(attribute, classes)}")
     if not (isinstance(found, type) and issubclass(found, Agent)):
-        raise AgentError(f"--model: {spec} is not an agent; it must be a subclass of dsbeval.agent.Agent")
+        raise AgentError(f"{option}: {spec} is not an agent; it must be a subclass of dsbeval.agent.Agent")
     return found
 
 
-def load_agent(spec: str, args: Mapping[str, object] | None = None, checkpoint: str | None = None) -> Agent:
+def load_agent(
+    spec: str, args: Mapping[str, object] | None = None, checkpoint: str | None = None, option: str = "--model"
+) -> Agent:
     """Build the agent that ``spec`` names, with its ``--model-arg`` values and ``--checkpoint`` where it takes them.
 
     Raises :class:`AgentError` when the agent does not take an argument, and lets an exception of its constructor
     through.
     """
-    found = find_agent(spec)
+    found = find_agent(spec, option)
     given = dict(args or {})
-    turns, wrapping = _turn_options(found, given)
+    turns, wrapping = _turn_options(found, given, option)
     if checkpoint is not None:
         given["checkpoint"] = checkpoint
     accepted = inspect.signature(found).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
     for key in given:
         if key not in accepted and not takes_any:
-            option = "--checkpoint" if key == "checkpoint" else f"--model-arg {key}"
+            given_by = "--checkpoint" if key == "checkpoint" else f"{option}-arg {key}"
             raise AgentError(
-                f"{option}: agent {spec} does not take it; it takes {', '.join(accepted) or 'no arguments'}"
+                f"{given_by}: agent {spec} does not take it; it takes {', '.join(accepted) or 'no arguments'}"
             )
     agent = found(**given)
     agent.name = agent.name or spec
     return Endpointed(agent, **wrapping) if turns == "endpointed" else agent
 
 
-def _turn_options(found: type[Agent], given: dict[str, object]) -> tuple[str, dict[str, Any]]:
+def _turn_options(found: type[Agent], given: dict[str, object], option: str) -> tuple[str, dict[str, Any]]:
     """Take the options of the turn-taking wrapper out of ``given``, unless the agent has options of these names itself."""
     own = inspect.signature(found).parameters
     if "turns" in own or "turns" not in given:
         return "full", {}
     turns = given.pop("turns")
     if turns not in TURNS:
-        raise OptionError(f"--model-arg turns: {turns!r} is not one of {', '.join(TURNS)}")
+        raise OptionError(f"{option}-arg turns: {turns!r} is not one of {', '.join(TURNS)}")
     names = ("endpoint_ms", "barge_in") if turns == "endpointed" else ()
     return str(turns), {name: given.pop(name) for name in names if name in given}
 
 
-def _load_module(name: str, spec: str) -> object:
+def _load_module(name: str, spec: str, option: str) -> object:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -118,19 +124,19 @@ def _load_module(name: str, spec: str) -> object:
         why = (
             "no such module" if name.startswith(missing) else f"it needs the package {missing}, which is not installed"
         )
-        raise AgentError(f"--model: cannot import {name} for agent {spec}: {why}") from None
+        raise AgentError(f"{option}: cannot import {name} for agent {spec}: {why}") from None
 
 
-def _load_file(path: Path) -> object:
+def _load_file(path: Path, option: str) -> object:
     name = f"dsbeval_agent_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise AgentError(f"--model: {path} is not a Python file")
+        raise AgentError(f"{option}: {path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickling look the module up by name
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise AgentError(f"--model: {path} cannot be imported: {type(error).__name__}: {error}") from error
+        raise AgentError(f"{option}: {path} cannot be imported: {type(error).__name__}: {error}") from error
     return module

@@ -28,6 +28,8 @@ from dsbeval.errors import RunError
 
 SCHEMA = 1
 OUTCOMES = ("passed", "failed", "error", "skipped")
+BLOCKS = ("dyadic",)
+"""Fields of a fingerprint that belong to a benchmark: one folder may get them later than the rest."""
 
 Row = dict[str, Any]
 
@@ -68,10 +70,16 @@ class RunFolder:
         if (root / "run.json").exists():
             if not resume:
                 raise RunError(f"--run-dir: {root} already holds a run; add --resume to go on, or name another folder")
-            unlike = differences(folder.fingerprint(), fingerprint)
+            known = folder.fingerprint()
+            unlike = [
+                name
+                for name in differences(known, fingerprint)
+                if name not in BLOCKS or (name in known and name in fingerprint)
+            ]
             if unlike:
                 raise RunError(f"--resume: {root} was made with another {', '.join(unlike)}; name another folder")
             wanted = list(dict.fromkeys([*folder.cases(), *wanted]))
+            fingerprint = {**known, **fingerprint}
         elif root.exists() and any(root.iterdir()):
             raise RunError(f"--run-dir: {root} is not empty and not a run folder; name an empty or a new one")
         _write_json(root / "run.json", {"schema": SCHEMA, "fingerprint": dict(fingerprint)})

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from pathlib import Path
 
 import pytest
 
 from dsbeval.errors import DsbevalError
-from dsbeval.ifeval.pack import Case, load_pack
-from dsbeval.ifeval.score import unscored
-from dsbeval.judge.pas import unscored_row
 from dsbeval.results import Row
-from reports.settings import Settings, settings_of
+from reports.benchmarks import BENCHMARKS, Benchmark
 
 ROW = pytest.StashKey[Row]()
 _PERSONAS = pytest.StashKey[frozenset[str]]()
+_FUNCTION = re.compile(r"::test_(\w+)\[")
 
-FIXTURE = "ifeval_case"
-QUESTIONS = {"floor_verdict": "floor", "persona_row": "persona"}
+QUESTIONS = {"floor_verdict": "floor", "persona_row": "persona", "dyad_verdict": "dyad"}
 """Which fixture asks which question."""
 
 
-def case_of(item: pytest.Item) -> Case | None:
-    """Return the case of an item, or None for an item that is not one of ours."""
-    callspec = getattr(item, "callspec", None)
-    if callspec is None or FIXTURE not in callspec.params:
-        return None
-    return load_pack(settings_of(item.config).pack).cases[callspec.params[FIXTURE]]
+def case_of(item: pytest.Item) -> tuple[Benchmark, str] | None:
+    """Return the benchmark and the id of an item, or None for an item that is not one of ours."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    return next(((one, str(params[one.fixture])) for one in BENCHMARKS if one.fixture in params), None)
 
 
 def question_of(item: pytest.Item) -> str:
@@ -36,9 +32,15 @@ def question_of(item: pytest.Item) -> str:
     return next(question for fixture, question in QUESTIONS.items() if fixture in names)
 
 
+def question_in(nodeid: str) -> str:
+    """Return the question of an item of ``cases/`` that is known by its node id only."""
+    found = _FUNCTION.search(nodeid)
+    return found[1] if found else ""
+
+
 def note_personas(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep which cases have a persona item: only these are judged."""
-    found = (case.id for item in items if (case := case_of(item)) and question_of(item) == "persona")
+    found = (case[1] for item in items if (case := case_of(item)) and question_of(item) == "persona")
     config.stash[_PERSONAS] = frozenset(found)
 
 
@@ -54,10 +56,3 @@ def one_line(error: BaseException, agent: str) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"agent {agent}: {type(error).__name__}: {' '.join(str(error).split())}{where}"
-
-
-def row_without_verdict(case: Case, question: str, outcome: str, message: str, settings: Settings) -> Row:
-    """Return the row of an item that broke (``error``) or that the agent declares it cannot do (``skipped``)."""
-    if question == "persona":
-        return unscored_row(case, settings.judge_id, outcome, message)
-    return unscored(case, outcome, message)

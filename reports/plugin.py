@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
+from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS
 from dsbeval.errors import DsbevalError
-from dsbeval.ifeval.pack import load_pack
 from dsbeval.results import Row, RunFolder
-from reports.items import FIXTURE, ROW, case_of, note_personas, one_line, question_of, row_without_verdict
+from reports.benchmarks import BENCHMARKS, owner
+from reports.items import ROW, case_of, note_personas, one_line, question_in, question_of
 from reports.scheduling import CaseScheduling, case_in
 from reports.settings import RUN_DIR, SETTINGS, add_options, read_settings, settings_of
 
@@ -44,6 +45,11 @@ def _is_worker(config: pytest.Config) -> bool:
 # Collection
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the conversations of two agents out unless they are asked for: there are hundreds of them, a minute each."""
+    return True if collection_path.is_relative_to(DYADS) and not settings_of(config).dyadic else None
+
+
 def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
     """Make no persona items in a run without a judge."""
     if settings_of(collector.config).judge != "none" or not inspect.isfunction(obj):
@@ -53,14 +59,14 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one item a case. Parameters are ids: collection reads no audio."""
-    if FIXTURE not in metafunc.fixturenames:
-        return
-    settings = settings_of(metafunc.config)
-    try:
-        ids = [case.id for case in settings.cases(load_pack(settings.pack))]
-    except DsbevalError as error:
-        raise pytest.Collector.CollectError(str(error)) from None
-    metafunc.parametrize(FIXTURE, ids, ids=ids, indirect=True)
+    for benchmark in BENCHMARKS:
+        if benchmark.fixture not in metafunc.fixturenames:
+            continue
+        try:
+            ids = benchmark.ids(settings_of(metafunc.config))
+        except DsbevalError as error:
+            raise pytest.Collector.CollectError(str(error)) from None
+        metafunc.parametrize(benchmark.fixture, ids, ids=ids, indirect=True)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -69,7 +75,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     note_personas(config, session.items)
     if _is_worker(config) or config.option.collectonly:
         return
-    _create_run(config, [case.id for item in session.items if (case := case_of(item))])
+    _create_run(config, [case[1] for item in session.items if (case := case_of(item))])
 
 
 def _create_run(config: pytest.Config, cases: Iterable[str]) -> None:
@@ -108,7 +114,7 @@ class _Controller:
         if config.getoption("dist") != "load":
             return None
         scheduler = CaseScheduling(config, log)
-        scheduler.cases = load_pack(settings_of(config).pack).cases
+        scheduler.case_of = self._case_id
         return scheduler
 
     @pytest.hookimpl(optionalhook=True)
@@ -119,15 +125,15 @@ class _Controller:
             return
         report.when = "setup"
         settings = settings_of(self._config)
-        case = load_pack(settings.pack).cases[case_id]
+        benchmark = owner(settings, case_id)
+        assert benchmark is not None
         message = "the worker process died while it ran this case (killed, out of memory, or a crash in native code)"
-        question = "persona" if "::test_persona[" in crashitem else "floor"
-        row = row_without_verdict(case, question, "error", message, settings)
+        row = benchmark.row_without_verdict(case_id, question_in(crashitem), "error", message, settings)
         RunFolder.open(settings.run_dir).append(row, "controller")
 
     def _case_id(self, nodeid: str) -> str | None:
         name = case_in(nodeid)
-        return name if name in load_pack(settings_of(self._config).pack).cases else None
+        return name if owner(settings_of(self._config), name) else None
 
 
 # Outcomes
@@ -142,6 +148,7 @@ def pytest_runtest_makereport(
     case = case_of(item)
     if case is None:
         return report
+    benchmark, name = case
     settings = settings_of(item.config)
     row = item.stash.get(ROW, None)
     broken = call.excinfo is not None and (call.when == "setup" or (row is not None and row["outcome"] == "passed"))
@@ -149,10 +156,10 @@ def pytest_runtest_makereport(
         outcome = "skipped" if report.skipped else "error"
         message = one_line(call.excinfo.value, settings.model)
         if outcome == "error":
-            _keep_traceback(settings.run_dir, case.id, str(report.longrepr))
+            _keep_traceback(settings.run_dir, name, str(report.longrepr))
             report.longrepr = message
         if row is None or row["outcome"] != outcome:
-            row = row_without_verdict(case, question_of(item), outcome, message, settings)
+            row = benchmark.row_without_verdict(name, question_of(item), outcome, message, settings)
         _append(item, row)
     elif call.when == "call" and row is not None:
         _append(item, row)
@@ -179,13 +186,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if _is_worker(config) or config.option.collectonly or not (run_dir / "run.json").exists():
         return
     from reports.summary import build
-    from reports.tables import render
+    from reports.tables import sections
 
     folder = RunFolder.open(run_dir)
     summary = build(folder)
     path = folder.write_summary(summary)
-    terminalreporter.section("DSB-IFEval")
-    for line in render(summary, width=terminalreporter._tw.fullwidth):
-        terminalreporter.write_line(line)
+    for title, lines in sections(summary, width=terminalreporter._tw.fullwidth):
+        terminalreporter.section(title)
+        for line in lines:
+            terminalreporter.write_line(line)
     terminalreporter.write_line(f"run: {run_dir}")
     terminalreporter.write_line(f"summary: {path}")

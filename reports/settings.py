@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import functools
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dsbeval.clock import LATENCIES
+from dsbeval.dyadic.bridge import LEAD_IN_S, WINDOW_S, WINDOWS_S
+from dsbeval.dyadic.protocol import REPEATS, Run, parse_tasks, run_matrix
+from dsbeval.dyadic.rows import MAIN_TASKS
+from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS
+from dsbeval.dyadic.scenarios import load_scenarios
+from dsbeval.dyadic.segments import BENCHMARK as SEGMENTS
+from dsbeval.dyadic.turn_taking import BENCHMARK as TURN_TAKING
 from dsbeval.errors import OptionError
 from dsbeval.ifeval.pack import DEFAULT_PACK, Case, Pack, load_pack
 from dsbeval.ifeval.protocol import PROTOCOLS
@@ -53,6 +60,27 @@ class Settings:
     pas_pass: int
     latency: str
     acoustics: Acoustics
+    dyadic: bool
+    """Whether conversations of two agents are asked for."""
+    partners: tuple[str, ...]
+    """Whom the agent talks to; the agent's own name, and nothing at all, is self-play."""
+    partner_args: dict[str, object]
+    tasks: tuple[str, ...]
+    repeats: int
+    window_s: int
+
+    @functools.cached_property
+    def dyads(self) -> dict[str, Run]:
+        """The conversations that are asked for, by id. Raises :class:`~dsbeval.errors.DsbevalError`."""
+        scenarios = load_scenarios().of(self.tasks)
+        runs: list[Run] = []
+        for partner in self.partners or (self.model,):
+            alone = partner == self.model
+            runs += run_matrix(scenarios, self_play=alone, repeats=self.repeats, partner="" if alone else partner)
+        named = {run.id: run for run in runs}
+        if len(named) < len(runs):
+            raise OptionError(f"--partner: {', '.join(self.partners)} give the same ids; give each a run of its own")
+        return dict(list(named.items())[: self.limit])
 
     def cases(self, pack: Pack) -> list[Case]:
         """Return the cases of the pack that are asked for."""
@@ -81,14 +109,13 @@ class Settings:
             path = Path(self.checkpoint)
             checkpoint = {"name": self.checkpoint, "sha256": file_sha256(path) if path.exists() else None}
         return {
-            "benchmark": "DSB-IFEval",
             "agent": self.model,
             "agent_args": {key: self.model_args[key] for key in sorted(self.model_args)},
             "checkpoint": checkpoint,
             "pack": load_pack(self.pack).sha256,
             "seed": self.seed,
             "device": "cpu",
-            "judge": {"name": self.judge, "server": self.judge_base_url, "prompts": PROMPT_VERSION},
+            "judge": {"name": self.judge, "id": self.judge_id, "server": self.judge_base_url, "prompts": PROMPT_VERSION},
             "pas_pass": self.pas_pass,
             "audio_format": self.audio_format,
             "latency": self.latency,
@@ -99,8 +126,22 @@ class Settings:
             "protocol": {str(kind): row.as_dict() for kind, row in PROTOCOLS.items()},
             "versions": versions(),
             "selection": {"levels": list(self.levels), "roles": list(self.roles), "probes": list(self.probes),
-                          "sample": self.sample, "limit": self.limit},
+                          "sample": self.sample, "limit": self.limit,
+                          **({"partners": list(self.partners), "tasks": list(self.tasks), "repeats": self.repeats}
+                             if self.dyadic else {})},
+            **({"dyadic": self._dyadic_fingerprint()} if self.dyadic else {}),
         }  # fmt: skip
+
+    def _dyadic_fingerprint(self) -> dict[str, Any]:
+        """Return what conversations were had with. Partners are in their ids: a folder may hold several."""
+        return {
+            "scenarios": load_scenarios().sha256,
+            "window_s": self.window_s,
+            "lead_in_s": LEAD_IN_S,
+            "partner_args": {key: self.partner_args[key] for key in sorted(self.partner_args)},
+            "segments": asdict(SEGMENTS),
+            "turn_taking": asdict(TURN_TAKING),
+        }
 
 
 SETTINGS = pytest.StashKey[Settings]()
@@ -124,7 +165,13 @@ def add_options(parser: pytest.Parser) -> None:
     option("--levels", default="", metavar="L1,L2", help="conditioning levels to run (default: all)")
     option("--roles", default="", metavar="R1,R4", help="roles to run (default: all)")
     option("--probes", default="", metavar="C1,R1_A", help="probes to run (default: all)")
-    option("--sample", type=int, default=None, metavar="N", help="run N conversations, spread over the actions")
+    option(
+        "--sample",
+        type=int,
+        default=None,
+        metavar="N",
+        help="cases/ifeval: run N conversations, spread over the actions",
+    )
     option("--limit", type=int, default=None, metavar="N", help="run only the first N cases of the selection")
     option("--seed", type=int, default=0, metavar="S", help="seed of the run (default: 0)")
     option("--run-dir", default=None, metavar="DIR", help="run folder (default: runs/<time>-<model>)")
@@ -146,6 +193,27 @@ def add_options(parser: pytest.Parser) -> None:
         default="none",
         choices=LATENCIES,
         help="charge the agent the compute time that its steps took (default: none, as published)",
+    )
+    option(
+        "--partner",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="agent that the model talks to, in the forms of --model; may be repeated (default: the model itself)",
+    )
+    option("--partner-arg", action="append", default=[], metavar="K=V", help="argument of every partner")
+    option(
+        "--tasks", default=None, metavar="T1-1,T4-2", help="archetypes of conversations (default: the seven main ones)"
+    )
+    option(
+        "--repeats", type=int, default=REPEATS, metavar="N", help=f"repetitions of a conversation (default: {REPEATS})"
+    )
+    option(
+        "--window",
+        type=int,
+        default=int(WINDOW_S),
+        choices=[int(window) for window in WINDOWS_S],
+        help=f"seconds of a conversation (default: {WINDOW_S:g})",
     )
     option("--audio-format", default="wav", choices=FORMATS, help="format of the recordings (default: wav)")
 
@@ -182,11 +250,29 @@ def read_settings(config: pytest.Config) -> Settings:
         pas_pass=get("--pas-pass"),
         latency=get("--latency"),
         acoustics=get("--acoustics"),
+        dyadic=_asks_for_dyads(config),
+        partners=tuple(dict.fromkeys(get("--partner"))),
+        partner_args=parse_args(get("--partner-arg"), "--partner"),
+        tasks=MAIN_TASKS if get("--tasks") is None else parse_tasks(get("--tasks")),
+        repeats=get("--repeats"),
+        window_s=get("--window"),
     )
+    for partner in settings.partners:
+        find_spec(partner, "--partner")
+    if settings.partners or get("--tasks") is not None or settings.repeats < 1:
+        _ = settings.dyads
     _ = settings.judge_id
     if settings.levels or settings.roles or settings.probes:
         settings.cases(load_pack(settings.pack))
     return settings
+
+
+def _asks_for_dyads(config: pytest.Config) -> bool:
+    """Return whether the command line names ``cases/dyadic``, a partner or a task."""
+    if config.getoption("--partner") or config.getoption("--tasks") is not None:
+        return True
+    named = (Path(config.invocation_params.dir, str(arg).partition("::")[0]).resolve() for arg in config.args)
+    return any(path.is_relative_to(DYADS) for path in named)
 
 
 def _run_dir(config: pytest.Config) -> Path:

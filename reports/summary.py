@@ -1,11 +1,13 @@
-"""The summary of a run, from its folder alone: the floor, and each judge by itself."""
+"""The summary of a run, from its folder alone: the floor, each judge by itself, and the conversations of two agents."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from dsbeval.ifeval.metrics import summarise
+from dsbeval.ifeval.metrics import counts, summarise
+from dsbeval.ifeval.score import case_ids
+from dsbeval.judge.dyads import conversation_ids
 from dsbeval.judge.metrics import summarise_judges
 from dsbeval.results import Row, RunFolder
 
@@ -13,16 +15,38 @@ from dsbeval.results import Row, RunFolder
 def build(
     folder: RunFolder, rows: Sequence[Row] | None = None, fingerprint: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return ``report/summary.json`` of a run.
+    """Return ``report/summary.json`` of a run. Each benchmark has a block if the run has cases of it.
 
     ``rows`` and ``fingerprint`` stand in for the run's own where it was scored again.
     """
     rows = folder.rows() if rows is None else rows
-    cases = folder.cases()
+    cases, conversations = case_ids(folder), conversation_ids(folder)
     floor = [row for row in rows if row["item"] == "floor"]
     persona = [row for row in rows if row["item"] == "persona"]
     judges = summarise_judges(persona, floor)
     for judge, table in judges.items():
         judged = {row["id"] for row in persona if row["judge"] == judge}
         table["counts"]["missing"] = len(set(cases) - judged)
-    return {**summarise(floor, cases, fingerprint or folder.fingerprint()), "judges": judges}
+    out = {**summarise(floor, cases, fingerprint or folder.fingerprint()), "judges": judges}
+    if conversations:
+        out["dyadic"] = _dyadic([row for row in rows if row["item"] == "dyad"], conversations)
+        if not cases:
+            del out["ifeval"]
+    return out
+
+
+def _dyadic(rows: Sequence[Row], conversations: Sequence[str]) -> dict[str, Any]:
+    from dsbeval.dyadic.summary import summarise as analyse
+
+    def told(outcome: str) -> list[dict[str, Any]]:
+        return [{"id": row["id"], "message": row["message"]} for row in rows if row["outcome"] == outcome]
+
+    return {
+        "outcomes": counts(rows, conversations),
+        "judges": sorted({str(row["judge"]) for row in rows if row.get("judge", "none") != "none"}),
+        "not_exercised": sum(not row["exercised"] for row in rows if row["outcome"] in ("passed", "failed")),
+        "errors": told("error"),
+        "skipped": told("skipped"),
+        "missing": sorted(set(conversations) - {str(row["id"]) for row in rows}),
+        **analyse(rows),
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.table import Table
 
 from dsbeval.ifeval.pack import LEVELS
 from dsbeval.judge.tables import render as render_judge
+from reports.dyad_tables import render as render_dyads
 
 SUBSET_NAMES = {"all": "all cells", "reactive": "reactive (published headline)", "exercised": "exercised"}
 EFFECT_NAMES = {
@@ -95,8 +96,24 @@ def tables(summary: Mapping[str, Any]) -> list[Table]:
     return out
 
 
+def sections(summary: Mapping[str, Any], width: int = 100) -> Iterator[tuple[str, list[str]]]:
+    """Yield the title and the lines of each benchmark that the run has cases of."""
+    if "ifeval" in summary:
+        yield "DSB-IFEval", _ifeval(summary, width)
+    if "dyadic" in summary:
+        yield "DyaFDB", render_dyads(summary["dyadic"], summary["fingerprint"]["agent"])
+
+
 def render(summary: Mapping[str, Any], width: int = 100) -> list[str]:
-    """Return the tables of a summary as lines of text, with what is missing named first."""
+    """Return the tables of a summary as lines of text."""
+    out: list[str] = []
+    for _, lines in sections(summary, width):
+        out += [*([""] if out else []), *lines]
+    return out
+
+
+def _ifeval(summary: Mapping[str, Any], width: int) -> list[str]:
+    """Return the tables of DSB-IFEval, with what is missing named first."""
     console = Console(file=io.StringIO(), width=max(width, 100), color_system=None, legacy_windows=False)
     counts = summary["counts"]
     console.print(

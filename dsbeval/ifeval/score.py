@@ -25,6 +25,8 @@ from dsbeval.recording import Recording, read_recording
 from dsbeval.results import Row, RunFolder
 
 ITEM = "floor"
+PREFIX = "IFD-"
+"""How the ids of this benchmark begin; a run folder may hold those of another beside them."""
 Overrides = Mapping[Action, Thresholds]
 
 
@@ -86,6 +88,11 @@ def unscored(case: Case, outcome: str, message: str) -> Row:
     return {**identity(case), "outcome": outcome, "message": message}
 
 
+def case_ids(folder: RunFolder) -> list[str]:
+    """Return the ids of the cases of this benchmark that were to be run."""
+    return [case for case in folder.cases() if case.startswith(PREFIX)]
+
+
 def score_run(folder: RunFolder, overrides: Overrides | None = None) -> list[Row]:
     """Derive the rows of a run again from its recordings alone.
 
@@ -96,7 +103,7 @@ def score_run(folder: RunFolder, overrides: Overrides | None = None) -> list[Row
         str(row["id"]): row for row in folder.rows() if row["item"] == ITEM and row["outcome"] in ("error", "skipped")
     }
     out: list[Row] = []
-    for case in folder.cases():
+    for case in case_ids(folder):
         path = folder.recordings / f"{case}.rec.json"
         if not path.exists():
             if case in kept:
@@ -110,7 +117,7 @@ def _scored(recordings: Path, case: str, overrides: Overrides | None) -> Row:
     try:
         return score_recording(read_recording(recordings, case), overrides)[1]
     except (DsbevalError, KeyError, ValueError) as error:
-        role, probe, instance, level = case.removeprefix("IFD-").split("-")
+        role, probe, instance, level = case.removeprefix(PREFIX).split("-")
         message = str(error) if isinstance(error, DsbevalError) else f"{case}.rec.json: {type(error).__name__} {error}"
         return {
             "id": case,

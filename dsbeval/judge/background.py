@@ -1,16 +1,14 @@
-"""Judging while the run goes on: a question is asked as soon as its case is recorded, and its row is there when it is wanted."""
+"""Judging while the run goes on: a question is asked once what it is about is recorded; its row is there when wanted."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 
-from dsbeval.ifeval.pack import Pack
 from dsbeval.judge.cache import Store
 from dsbeval.judge.contract import Judge
 from dsbeval.judge.parallel import PARALLEL
-from dsbeval.judge.pas import PAS_PASS, judge_case
 from dsbeval.results import Row
 
 
@@ -20,23 +18,18 @@ class BackgroundJudge:
     Replies are on disk when they come, so nothing that was paid for is lost when the run is stopped.
     """
 
-    def __init__(self, judge: Judge, recordings: Path, pack: Pack, store: Store, *, pas_pass: int = PAS_PASS) -> None:
-        self.judge = judge
-        self._recordings, self._pack, self._store, self._pas_pass = recordings, pack, store, pas_pass
+    def __init__(self, judge: Judge, store: Store) -> None:
+        self.judge, self.store = judge, store
         self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="judge")
-        self._rows: dict[str, Future[Row]] = {}
+        self._rows: dict[Hashable, Future[Row]] = {}
         self._lock = threading.Lock()
 
-    def submit(self, case_id: str) -> Future[Row]:
-        """Ask about a recorded case, once."""
+    def submit(self, what: Hashable, ask: Callable[[], Row]) -> Future[Row]:
+        """Ask in the background, once for each ``what``; the result raises what asking raised."""
         with self._lock:
-            if case_id not in self._rows:
-                self._rows[case_id] = self._pool.submit(self._judge, case_id)
-            return self._rows[case_id]
-
-    def row(self, case_id: str) -> Row:
-        """Return the row of a recorded case, waiting for the reply. Raises what asking raised."""
-        return self.submit(case_id).result()
+            if what not in self._rows:
+                self._rows[what] = self._pool.submit(ask)
+            return self._rows[what]
 
     def close(self) -> None:
         """Drop what has not been asked, and let go of the judge."""
@@ -44,6 +37,3 @@ class BackgroundJudge:
         self.judge.stop()
         self._pool.shutdown(wait=True)
         self.judge.close()
-
-    def _judge(self, case_id: str) -> Row:
-        return judge_case(self.judge, self._recordings, case_id, self._pack, self._store, pas_pass=self._pas_pass)

@@ -202,6 +202,26 @@ def row_of(
     }
 
 
+def answered(judge: Judge, question: Question, case: str, item: str, store: Store) -> Row:
+    """Return the row of a question about a case, judged or unjudged; what has been answered before is not asked again."""
+    there = store.find(key_of(judge, question, 0))
+    if there is None:
+        outcome: Judgement | Unjudged
+        try:
+            outcome = judge.ask(question)
+        except Unjudged as error:
+            outcome = error
+        row = row_of(judge, question, outcome, case, item)
+        store.append(row)
+        return row
+    own = store.newest(judge.id, case, item)
+    if own is not None and own["key"] == there["key"]:
+        return own
+    row = reused(there, case, item)
+    store.append(row)
+    return row
+
+
 def reused(row: Row, case: str, item: str) -> Row:
     """Return the row of a case whose question another case has had answered."""
     nothing = {"tokens": {"input": 0, "output": 0}, "cost_usd": 0.0, "attempts": 0, "failed": []}

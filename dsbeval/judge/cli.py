@@ -151,13 +151,14 @@ def _print_self(store: Any, judge_id: str) -> None:
 
 
 def _print_summary(folder: Any, pack: Any, store: Any, judge_id: str, pas_pass: int) -> int:
+    from dsbeval.ifeval.score import case_ids
     from dsbeval.judge.metrics import summarise
     from dsbeval.judge.run import persona_rows
     from dsbeval.judge.tables import render
 
     floor = [row for row in folder.rows() if row["item"] == "floor"]
     rows = persona_rows(folder, pack, store, judge_id, pas_pass=pas_pass)
-    summary = {**summarise(rows, floor, folder.cases()), "pas_pass": pas_pass}
+    summary = {**summarise(rows, floor, case_ids(folder)), "pas_pass": pas_pass}
     click.echo("")
     _echo(render(summary))
     click.echo(f"summary: {folder.write_summary(summary, summary_name(judge_id))}")

@@ -26,7 +26,7 @@ from typing import Any
 from dsbeval.errors import RunError, near
 from dsbeval.ifeval.pack import Case, Pack
 from dsbeval.judge import cache
-from dsbeval.judge.contract import Judge, Judgement, Kind, Question, Unjudged
+from dsbeval.judge.contract import Judge, Judgement, Kind, Question
 from dsbeval.judge.schema import Schema, integer, label, record, text
 from dsbeval.judge.script import write_script
 from dsbeval.results import Row
@@ -205,17 +205,7 @@ def judge_case(
     nothing = cannot_be_judged(meta)
     if nothing is not None:
         return unscored_row(case, judge.id, "skipped", nothing)
-    question = pas_question(meta, pack, seed)
-    row = store.find(cache.key_of(judge, question, 0))
-    if row is None:
-        try:
-            judgement = judge.ask(question)
-        except Unjudged as error:
-            store.append(cache.row_of(judge, question, error, case_id, ITEM))
-            return unscored_row(case, judge.id, "error", str(error))
-        store.append(cache.row_of(judge, question, judgement, case_id, ITEM))
-        return persona_row(case, judge.id, judgement, pas_pass)
-    own = store.newest(judge.id, case_id, ITEM)
-    if own is None or own["key"] != row["key"]:
-        store.append(cache.reused(row, case_id, ITEM))
+    row = cache.answered(judge, pas_question(meta, pack, seed), case_id, ITEM, store)
+    if row["outcome"] == "unjudged":
+        return unscored_row(case, judge.id, "error", str(row["problem"]))
     return persona_row(case, judge.id, cache.judgement_of(row), pas_pass)

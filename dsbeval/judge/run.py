@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from dsbeval.errors import RunError
 from dsbeval.ifeval.pack import Pack
+from dsbeval.ifeval.score import case_ids
 from dsbeval.judge import cache
 from dsbeval.judge.contract import Judge, Question
 from dsbeval.judge.parallel import PARALLEL, Outcome, ask_all
@@ -65,7 +66,7 @@ def plan_run(
     shared: list[tuple[Row, str]] = []
     there = wanted = 0
     without_recording, without_text = [], []
-    for case_id in folder.cases():
+    for case_id in case_ids(folder):
         if not (folder.recordings / f"{case_id}.rec.json").exists():
             without_recording.append(case_id)
             continue
@@ -132,7 +133,7 @@ def persona_rows(
     count. A case that was not judged is an error row that says so; one that was not recorded has no row.
     """
     out = []
-    for case_id in folder.cases():
+    for case_id in case_ids(folder):
         if case_id not in pack.cases:
             raise RunError(f"{case_id}: is not a case of the pack {pack.root}; name the pack of the run with --pack")
         case = pack.cases[case_id]

@@ -1,0 +1,1 @@
+"""DyaFDB as pytest items."""
