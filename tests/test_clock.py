@@ -136,7 +136,8 @@ class Peer:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
-        connection, _ = self.listener.accept()
+        self.connection, _ = self.listener.accept()
+        connection = self.connection
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
         while not self.received:
@@ -147,6 +148,10 @@ class Peer:
                 time.sleep(rest)
             self.sent.append(time.monotonic())
             connection.sendall(struct.pack("<I", samples) + np.ones(samples, "<f4").tobytes())
+
+    def close(self) -> None:
+        for held in (self.listener, self.connection):
+            held.close()
 
     def _receive(self, connection: socket.socket) -> None:
         while _exactly(connection, 480 * 4) is not None:
@@ -215,6 +220,7 @@ def over_the_wall(plan: list[tuple[float, int]], seconds: float) -> tuple[Signal
         line = Line(session, agent.capabilities, agent.name, clock)
         line.run_until(int(seconds * RATE))
         _, model = line.record(int(seconds * RATE))
+    peer.close()
     assert clock._start is not None
     assert clock._start - begun < 0.5
     return model, peer, clock, clock._start

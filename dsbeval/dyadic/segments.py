@@ -106,4 +106,9 @@ def transcript(a: Sequence[Segment], b: Sequence[Segment]) -> tuple[str, dict[st
     lines that start in the same frame stand in the order of the sides.
     """
     sides = (("a", a), ("b", b))
-    return anonymise((side, segment.span.start / RATE, segment.text) for side, found in sides for segment in found)
+    return anonymise(
+        (side, segment.span.start / RATE, segment.text)
+        for side, found in sides
+        for segment in found
+        if segment.text.strip()
+    )

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from dsbeval.audio import RATE, Signal
+from dsbeval.audio import RATE, Signal, to_pcm16
 from dsbeval.recording import Recording
 from dsbeval.spans import Span, Timeline
 from dsbeval.vad import speech_timeline
@@ -31,7 +31,7 @@ from dsbeval.vad import speech_timeline
 
 def audible(audio: Signal, timeline: Timeline) -> Timeline:
     """Move the edges of each span inwards over exact digital silence; a span with nothing in it goes."""
-    sounding = np.flatnonzero(audio)
+    sounding = np.flatnonzero(to_pcm16(audio))  # as a recording holds it, so that memory and disk measure alike
     out: list[Span] = []
     for span in timeline:
         first = int(np.searchsorted(sounding, span.start))
