@@ -224,7 +224,7 @@ def test_text_that_was_not_voiced_leaks_nothing() -> None:
     spoken[11 * RATE : 14 * RATE] = 0.1
     assert score(entry, hear(DyadRecording(spoken, spoken, (), text, ())), {})["a"] == {
         "score": 1.0,
-        "acted": None,
+        "acted": False,
         "leak_s": 12.0,
     }
 
