@@ -13,6 +13,7 @@ Conventions
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from dsbeval.judge.contract import Judge, JudgeError, Judgement, Question, Stopped, Unjudged
@@ -22,7 +23,7 @@ GIVE_UP = 8
 """So many questions in a row without any reply, and the service is taken to be gone."""
 
 Outcome = Judgement | Unjudged
-_POLL_S = 0.1
+_POLL_S = 0.02
 
 
 class _Pool:
@@ -34,8 +35,26 @@ class _Pool:
         self.outcomes: list[Outcome | None] = [None] * len(questions)
         self.failure: BaseException | None = None
         self.stopping = False
+        self.ended = 0
 
     def work(self) -> None:
+        """Ask until nothing is left or a reason to stop."""
+        try:
+            self._work()
+        finally:
+            with self._lock:
+                self.ended += 1
+
+    def wait(self, count: int) -> None:
+        """Wait until so many threads have ended.
+
+        Not by joining them: an interrupt inside ``Thread.join`` makes Python take a running thread for one that has ended
+        (up to 3.12), and its reply would be lost.
+        """
+        while self.ended < count:
+            time.sleep(_POLL_S)
+
+    def _work(self) -> None:
         while (index := self._take()) is not None:
             outcome: Outcome
             try:
@@ -95,23 +114,18 @@ def ask_all(
     the run.
     """
     pool = _Pool(judge, questions, done)
-    count = min(parallel, len(questions))
-    threads = [threading.Thread(target=pool.work, daemon=True, name=f"judge-{k}") for k in range(count)]
-    for thread in threads:
-        thread.start()
+    threads: list[threading.Thread] = []
     try:
-        _join(threads)
+        for number in range(min(parallel, len(questions))):
+            thread = threading.Thread(target=pool.work, daemon=True, name=f"judge-{number}")
+            thread.start()
+            threads.append(thread)
+        pool.wait(len(threads))
     except KeyboardInterrupt:
         on_interrupt()
         pool.stop()
-        _join(threads)
+        pool.wait(len(threads))
         raise
     if pool.failure is not None:
         raise pool.failure
     return [outcome for outcome in pool.outcomes if outcome is not None]
-
-
-def _join(threads: Sequence[threading.Thread]) -> None:
-    for thread in threads:
-        while thread.is_alive():
-            thread.join(_POLL_S)  # a bare join would hold an interrupt back on some systems

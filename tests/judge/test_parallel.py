@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from dsbeval.judge.contract import JudgeError, Judgement, Question, Unjudged
+from dsbeval.judge.offline import OfflineJudge
 from dsbeval.judge.parallel import GIVE_UP, PARALLEL, ask_all
 from tests.inner import ROOT
 from tests.judge.servers import Gate, GatedServer, HangingServer, open_judge
@@ -105,6 +106,18 @@ def test_an_error_in_what_keeps_the_outcomes_is_not_swallowed() -> None:
             ask_all(judge, questions(50), done)
         judge.close()
     assert len(server.seen) <= PARALLEL
+
+
+def test_a_judge_that_nothing_can_stop_is_handed_no_further_question() -> None:
+    reported: list[int] = []
+
+    def done(index: int, outcome: object) -> None:
+        reported.append(index)
+        raise OSError("No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        ask_all(OfflineJudge(), questions(200), done)
+    assert len(reported) <= PARALLEL
 
 
 # Interrupts: in a process of its own, whose main thread they reach
