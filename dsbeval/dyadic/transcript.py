@@ -53,6 +53,12 @@ class Heard:
         return cast("dict[Side, str]", transcript(self.segments["a"], self.segments["b"])[1])
 
     @property
+    def wordless(self) -> tuple[Side, ...]:
+        """The sides that spoke without any text: what they said is not known, as of an agent that gives no text."""
+        speakers = self.speakers
+        return tuple(side for side in SIDES if self.speech[side] and side not in speakers)
+
+    @property
     def end_s(self) -> float:
         """Seconds at which observation ended."""
         return round(self.length / RATE, 3)

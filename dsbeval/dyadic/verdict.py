@@ -23,7 +23,8 @@ T4-4    either side                       there is no deal
 ======= ================================= ========================================================================
 
 * *Both* is self-play, where what one side wins the other loses.
-* *skipped*: what the verdict needs is judged, and no judge was asked for. *error*: a judge was, and has not answered.
+* *skipped*: what the verdict needs is judged, and no judge was asked for; or it needs the words of a side that spoke and gave
+  no text. *error*: a judge was asked for, and has not answered.
 
 Source: the table is this project's own; DyaFDB reports scores, not verdicts.
 """
@@ -37,7 +38,7 @@ from typing import Any, Literal, cast
 from dsbeval.dyadic.record import DyadRecording
 from dsbeval.dyadic.rows import SIDES, Side, SideScores
 from dsbeval.dyadic.schema import AnyScenario, other
-from dsbeval.dyadic.scores import Answers, Scores, score, unjudged
+from dsbeval.dyadic.scores import Answers, Scores, score, unjudged, words_of
 from dsbeval.dyadic.segments import BENCHMARK as SEGMENTS
 from dsbeval.dyadic.segments import EnergySettings
 from dsbeval.dyadic.transcript import Heard, hear
@@ -74,6 +75,10 @@ def judge_run(
     answers : mapping or None
         None when no judge was asked for.
     """
+    unknown = [side for side in words_of(scenario, model_sides) if side in heard.wordless]
+    if unknown:
+        message = f"side {' and '.join(unknown)} spoke but gave no text, so what was said is not known"
+        return DyadVerdict("skipped", message, False)
     missing = unjudged(scenario, heard, answers)
     if missing and scenario.archetype == "T1-2" and not set(model_sides) & set(scores):
         missing = []

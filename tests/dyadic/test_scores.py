@@ -224,7 +224,7 @@ def test_text_that_was_not_voiced_leaks_nothing() -> None:
     spoken[11 * RATE : 14 * RATE] = 0.1
     assert score(entry, hear(DyadRecording(spoken, spoken, (), text, ())), {})["a"] == {
         "score": 1.0,
-        "acted": False,
+        "acted": None,
         "leak_s": 12.0,
     }
 
@@ -337,6 +337,30 @@ def test_a_talk_in_text_is_scored_like_speech_but_has_no_turn_taking() -> None:
     (valid,) = validate([row])
     assert (valid["medium"], valid["turn_taking"], valid["speech"]) == ("text", None, {"a": [], "b": []})
     assert valid["scores"]["a"]["score"] == pytest.approx(18 / 20)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_of_a_side_that_spoke_without_text_only_the_occupancy_is_known(task: str) -> None:
+    entry = scenario(task)
+    spoken = conversation(("a", 0.0, 6.0, ""), ("b", 8.0, 10.0, ""))
+    assert spoken.wordless == ("a", "b")
+    assert SILENCE.wordless == TALK.wordless == ()
+    found = score(entry, spoken, {})
+    occupied = {"T3-1": {0.75, 0.25}, "T3-2": {0.75}}
+    assert {value["score"] for value in found.values()} == occupied.get(task, {None})
+    outcome = verdict(entry, spoken, None)
+    assert outcome.outcome == "skipped"
+    assert "spoke but gave no text" in outcome.message
+
+
+def test_only_the_words_that_a_verdict_needs_must_be_known() -> None:
+    heard = conversation(("a", 0.0, 6.0, ""), ("b", 8.0, 10.0, "It is six one eight four."))
+    for side in BOTH:
+        assert verdict(scenario("T4-2"), heard, None, (side,)).outcome == ("passed" if side == "a" else "failed")
+        assert verdict(scenario("T3-2"), heard, labelled(agreement="no"), (side,)).outcome != "skipped"
+    assert verdict(scenario("T1-1"), heard, labelled(adherence_b="yes"), ("b",)).outcome == "passed"
+    assert verdict(scenario("T1-1"), heard, labelled(adherence_b="yes"), ("a",)).outcome == "skipped"
+    assert verdict(scenario("T2"), heard, labelled(choice="Quayside")).outcome == "skipped"
 
 
 # What a judge is shown

@@ -12,6 +12,7 @@ from dsbeval.judge.cache import Store
 from dsbeval.judge.choose import make_judge
 from dsbeval.judge.contract import Judge, JudgeError
 from dsbeval.judge.pas import judge_case, pas_question
+from dsbeval.judge.run import persona_rows
 from dsbeval.results import Row, RunFolder
 from tests.ifeval.packs import copy_pack, edit
 from tests.judge.servers import open_judge, refusal
@@ -142,6 +143,21 @@ def test_equal_prompts_are_asked_once(tmp_path: Path) -> None:
     written = Store.of_run(folder.root).rows
     assert [row["reused"] for row in written] == [False, True, True, True]
     assert [row["id"] for row in written] == [one.id for one in levels]
+
+
+def test_rows_are_derived_from_disk_and_an_old_prompt_does_not_count(tmp_path: Path) -> None:
+    chosen = [case("R5/R5_A/i1/L2"), case("R2/C1/i1/L2"), case("R4/C1/i1/L2")]
+    folder = make_run(tmp_path / "run", chosen, GOOD)
+    made = [judged(folder, name) for name in ("R5/R5_A/i1/L2", "R2/C1/i1/L2")]
+    store = Store.of_run(folder.root)
+    rows = persona_rows(folder, pack(), store, "offline")
+    assert rows[:2] == made
+    assert (rows[2]["outcome"], rows[2]["message"]) == ("error", "unjudged: offline has not been asked")
+    record(folder.recordings, chosen[0], "Something else.")
+    (folder.recordings / f"{chosen[1].id}.rec.json").unlink()
+    rows = persona_rows(folder, pack(), store, "offline")
+    assert [(row["id"], row["outcome"]) for row in rows] == [(chosen[0].id, "error"), (chosen[2].id, "error")]
+    assert {row["message"] for row in rows} == {"unjudged: offline has not been asked"}
 
 
 def test_an_agent_without_text_is_skipped_unless_it_was_transcribed(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dsbeval.ifeval.pack import LEVELS
 from dsbeval.judge import dyadic
 from dsbeval.judge.contract import Kind, Question
 from dsbeval.judge.pas import NO_SPEECH, pas_question, pas_schema
-from dsbeval.judge.prompts import FOLDER, VERSION, clean, prompt_hash, render, texts_hash
+from dsbeval.judge.prompts import FOLDER, VERSION, clean, free_tag, prompt_hash, render, texts_hash
 from tests.judge.support import case, meta_of, pack, question
 
 # A change to a prompt file is a new VERSION: judgements keep it, and readers compare by it. Change both together.
@@ -83,6 +83,20 @@ def test_a_text_that_holds_the_tag_of_the_prompt_it_aims_at_gets_another_tag() -
     tag = tag_of(aimed)
     assert tag not in aimed.parts["transcript"]
     assert blocks(render(aimed).user, tag)["transcript"] == aimed.parts["transcript"]
+
+
+@given(st.lists(st.text("0123456789abcdef", max_size=200), min_size=1, max_size=3))
+@settings(deadline=None, max_examples=100)
+def test_a_tag_occurs_in_no_part_however_likely_that_were(texts: list[str]) -> None:
+    # Three hex digits in place of twelve: some of these texts hold the first tag that is tried, and are given the next.
+    parts = {f"part{k}": text for k, text in enumerate(texts)}
+    assert all(free_tag(parts, length=3) not in text for text in texts)
+
+
+def test_the_first_tag_is_passed_over_when_a_part_holds_it() -> None:
+    # A text that holds every tag of one digit but one leaves only that one.
+    for free in "0123456789abcdef":
+        assert free_tag({"said": "0123456789abcdef".replace(free, "")}, length=1) == free
 
 
 def test_line_ends_are_made_equal_and_control_characters_replaced() -> None:

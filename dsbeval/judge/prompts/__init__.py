@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -47,7 +48,7 @@ class Prompt:
 def render(question: Question) -> Prompt:
     """Return the prompt of a question. The same question gives the same prompt, byte for byte."""
     parts = {name: clean(text) for name, text in question.parts.items()}
-    tag = _tag(parts)
+    tag = free_tag(parts)
     blocks = {name: f"[[{name} {tag}]]\n{text}\n[[/{name} {tag}]]" for name, text in parts.items()}
     template = _template(question.kind.value)
     if question.kind is Kind.PAS:
@@ -76,13 +77,14 @@ def texts_hash() -> str:
     return digest.hexdigest()
 
 
-def _tag(parts: Mapping[str, str]) -> str:
+def free_tag(parts: Mapping[str, str], length: int = 12) -> str:
+    """Return the first tag made from the parts that occurs in none of them."""
     data = json.dumps(parts, ensure_ascii=True)
-    for count in range(len(data) + 1):  # pigeonhole: a text of n characters cannot hold n + 1 tags
-        tag = hashlib.sha256(f"{count}{data}".encode()).hexdigest()[:12]
+    for count in itertools.count():
+        tag = hashlib.sha256(f"{count}{data}".encode()).hexdigest()[:length]
         if not any(tag in text for text in parts.values()):
-            return tag
-    raise AssertionError("no tag is free")
+            break
+    return tag
 
 
 @functools.cache
