@@ -18,6 +18,7 @@ from dsbeval.errors import AgentError
 MOST_TOKENS = 120
 
 _NOTES: dict[Kind, str] = {
+    Kind.GREETING: "Nobody has spoken yet. You speak first.",
     Kind.OPENING: "",
     Kind.ANSWER: "",
     Kind.QUESTION: "",

@@ -61,6 +61,8 @@ class Floor:
 
     Parameters
     ----------
+    opens : bool
+        It speaks first, without being spoken to.
     gap_s : float
         Silence after which the agent takes the turn; :data:`NEVER` leaves every silence alone.
     limit_s : float or None
@@ -82,6 +84,7 @@ class Floor:
     tone : Tone
     """
 
+    opens: bool = False
     gap_s: float = PLAIN_GAP_S
     limit_s: float | None = None
     answers_questions: bool = False

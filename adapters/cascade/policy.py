@@ -8,7 +8,8 @@ In the order in which they are tried, a frame at a time:
 2. A trigger in the words: come in while the user is talking.
 3. A check ("you know?", "are you still there?"): a listening sound in the pause after it.
 4. A listening sound now and then: in a short pause, or, where silence belongs to the user, on the speech after one.
-5. The user has been silent for the gap: take the turn.
+5. Told to speak first, and nobody has spoken: begin.
+6. The user has been silent for the gap: take the turn.
 
 Conventions
 -----------
@@ -31,6 +32,7 @@ from adapters.cascade.hearing import Heard, Hearing
 from adapters.cascade.triggers import find_triggers
 from adapters.cascade.words import Kind, Moment, Writer
 
+BEGIN_S = 0.3
 OPENING_GAP_S = 1.0
 DICTATION_GAP_S = 1.5
 HANGING_S = 0.6
@@ -95,7 +97,13 @@ class Policy:
         self._now_s = heard.now
         if self._kind is not None:
             return self._overlap(heard, said_s)
-        return self._interruption(heard) or self._check(heard) or self._sound(heard) or self._turn(heard)
+        return (
+            self._interruption(heard)
+            or self._check(heard)
+            or self._sound(heard)
+            or self._first_word(heard)
+            or self._turn(heard)
+        )
 
     # While speaking ---------------------------------------------------------------------------------------------------
 
@@ -158,6 +166,12 @@ class Policy:
         return 60 / max(self._floor.backchannels_per_minute, 0.1) * self._chance.uniform(0.8, 1.2)
 
     # Taking the turn -------------------------------------------------------------------------------------------------
+
+    def _first_word(self, heard: Heard) -> Say | None:
+        if not self._floor.opens or self._opened or heard.onset_s >= 0 or heard.now < BEGIN_S:
+            return None
+        self._opened = True
+        return self._say(heard, Kind.GREETING)
 
     def _turn(self, heard: Heard) -> Say | None:
         if heard.talking or heard.end_s <= self._answered_s:

@@ -2,9 +2,9 @@
 
 Conventions
 -----------
-* A stated rule is a sentence that commands something of the floor (:mod:`adapters.cascade.rules_turns`,
-  :mod:`adapters.cascade.rules_sounds`). Rules are applied in the order in which they stand: a later one wins over an
-  earlier one, so a contradiction after a rule is followed.
+* A stated rule is a sentence that commands something of the floor (:mod:`adapters.cascade.rules_opening`,
+  :mod:`adapters.cascade.rules_turns`, :mod:`adapters.cascade.rules_sounds`). Rules are applied in the order in which
+  they stand: a later one wins over an earlier one, so a contradiction after a rule is followed.
 * Sentences that state no rule are the persona. The words of :data:`adapters.cascade.role_words.ROLE_WORDS` in them set
   the parameters that the rules start from. Nothing else about a persona is understood, and no job is looked up by name.
 * A sentence that cannot be read changes nothing.
@@ -16,12 +16,14 @@ from collections.abc import Callable
 
 from adapters.cascade.floor import Floor
 from adapters.cascade.role_words import from_persona
+from adapters.cascade.rules_opening import opening
 from adapters.cascade.rules_sounds import back, checks, manner, sounds
 from adapters.cascade.rules_turns import interruptions, overlap, questions, silence, turn_length
 from adapters.cascade.sentence import Sentence, sentences
 
 _RULES: tuple[tuple[Callable[[Sentence, Floor], Floor | None], bool], ...] = (
     # the rule, and whether a sentence that states it states nothing that comes after it here
+    (opening, True),
     (manner, False),
     (turn_length, True),
     (questions, True),

@@ -17,6 +17,7 @@ from adapters.cascade.floor import Floor, Tone, Trigger
 class Kind(StrEnum):
     """The occasions on which the agent speaks."""
 
+    GREETING = "greeting"
     OPENING = "opening"
     ANSWER = "answer"
     QUESTION = "question"
@@ -65,6 +66,10 @@ SHORTEST_SOUND = "Mm-hm."
 
 _FILLERS = frozenset(("um", "uh", "er", "erm", "hm", "ah"))
 
+_GREETINGS = (
+    "Hello, it is good to have you here. I will begin: what is on your mind?",
+    "Hello there, let us get started. Tell me what this is about for you.",
+)
 _OPENINGS: dict[Tone, tuple[str, ...]] = {
     Tone.PLAIN: (
         "Thanks for telling me that. I can help you with it, so please go on and give me the rest.",
@@ -143,6 +148,8 @@ class RuleWriter:
                 return chance.choice(_BACKCHANNELS.get(tone, _BACKCHANNELS[Tone.PLAIN]))
             case Kind.PRESENCE:
                 return "Yes."
+            case Kind.GREETING:
+                return chance.choice(_GREETINGS)
             case Kind.UNHEARD:
                 return chance.choice(_ASKED_AGAIN)
             case Kind.INTERRUPTION if moment.trigger is not None:

@@ -6,9 +6,13 @@ import difflib
 
 import pytest
 
+from adapters.cascade import Cascade
 from adapters.cascade.hearing import Hearing
 from adapters.cascade.recognise import Sphinx
 from dsbeval.audio import RATE
+from dsbeval.dyadic.protocol import Run, record_run
+from dsbeval.dyadic.scenarios import load_scenarios
+from dsbeval.dyadic.transcript import hear
 from dsbeval.spans import Span
 from tests.adapters.cascade_talk import HELLO, Talk, plain, silence, talk, user
 
@@ -40,6 +44,21 @@ def test_it_listens_through_a_pause_shorter_than_its_gap() -> None:
 
 def test_it_says_nothing_when_nobody_speaks() -> None:
     assert talk("Fill every silence at once.", silence(12.0)).words == ()
+
+
+def test_it_speaks_first_only_when_told_so_and_only_once() -> None:
+    found = talk("You begin this conversation.", silence(9.6))
+    assert len(found.starts) == 1
+    assert found.starts[0] == pytest.approx(0.4, abs=0.2)
+
+
+def test_two_of_them_hold_a_conversation() -> None:
+    agents = Cascade(), Cascade(voice="m2")
+    run = Run("T4-2-01", "ab", "a", repeat=1, self_play=True)
+    heard = hear(record_run(run, load_scenarios(), *agents, window_s=16))
+    first = {side: [round(span.start / RATE, 1) for span in heard.speech[side]] for side in ("a", "b")}
+    assert first["a"][0] == pytest.approx(0.4, abs=0.3)
+    assert first["a"][0] < first["b"][0] < first["a"][-1]
 
 
 @pytest.mark.parametrize(

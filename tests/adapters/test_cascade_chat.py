@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import threading
@@ -35,7 +36,8 @@ def service(answer: Answer) -> Iterator[tuple[str, list[tuple[str, dict[str, Any
             status, body = answer(question)
             self.send_response(status)
             self.end_headers()
-            self.wfile.write(body.encode())
+            with contextlib.suppress(BrokenPipeError):  # a client that did not wait
+                self.wfile.write(body.encode())
 
         def log_message(self, format: str, *args: object) -> None:
             """Keep quiet."""

@@ -62,6 +62,13 @@ def test_lengths_and_rates(text: str, marked: str, values: tuple[float, ...]) ->
 
 # (sentence, parameter, value): no sentence is one of the pack's.
 STATED: list[tuple[str, str, object]] = [
+    # who speaks first
+    ("Open the conversation yourself.", "opens", True),
+    ("You start this call.", "opens", True),
+    ("Speak first, do not wait for the guest.", "opens", True),
+    ("Do not speak first.", "opens", False),
+    ("Let the caller speak first.", "opens", False),
+    ("Wait until they start the conversation.", "opens", False),
     # silence
     ("Leave at least four seconds of silence before you say anything.", "gap_s", 6.0),
     ("Wait for five seconds of quiet before replying.", "gap_s", 5.0),
@@ -143,6 +150,7 @@ OPPOSITE = Floor(
 def test_a_stated_rule_sets_its_parameter(sentence: str, parameter: str, value: object, before: str) -> None:
     if value is False or value == frozenset() or value is Overlap.YIELD:  # what a plain assistant does anyway
         before += "Backchannel often. Read everything back. Interrupt freely. If they talk over you, keep talking to the end. "
+        before += "You begin this conversation. "
         assert getattr(read_prompt(before), parameter) != value
     assert getattr(read_prompt(before + sentence), parameter) == value
 
@@ -155,6 +163,7 @@ def test_a_stated_rule_sets_its_parameter(sentence: str, parameter: str, value: 
         "The guest before you has been waiting since noon.",
         "You have heard every story twice, and you answer for the whole house.",
         "People talk over breakfast.",
+        "The first conversation of the day begins on the stairs.",
     ],
 )
 def test_a_description_states_no_rule(sentence: str) -> None:
@@ -163,6 +172,7 @@ def test_a_description_states_no_rule(sentence: str) -> None:
     assert floor.overlap is Overlap.YIELD
     assert not floor.triggers
     assert not floor.read_back
+    assert not floor.opens
 
 
 @pytest.mark.parametrize(
