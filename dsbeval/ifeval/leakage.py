@@ -71,6 +71,8 @@ def phrases_in(text: str, phrases: Iterable[str]) -> list[str]:
 @functools.cache
 def _any_of(phrases: tuple[str, ...]) -> re.Pattern[str]:
     longest_first = sorted(phrases, key=len, reverse=True)
+    if not phrases:
+        return re.compile(r"(?!)")  # an empty alternative would match everywhere
     words = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in longest_first)
     return re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
 

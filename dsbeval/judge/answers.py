@@ -11,7 +11,7 @@ from typing import Any
 from dsbeval.judge.contract import Kind, Question
 from dsbeval.judge.prompts import clean
 from dsbeval.judge.schema import fault, tidied
-from dsbeval.speech.author.replies import read_object
+from dsbeval.replies import read_object
 
 
 def read_answer(question: Question, text: str) -> tuple[dict[str, Any] | None, str | None]:

@@ -101,3 +101,7 @@ def test_our_personas_pass_and_leak_less_than_the_published_ones() -> None:
     assert list(persona_gate(pack)) == []
     assert len(rows) == 8
     assert sum(row.jaccard for row in rows) / len(rows) < 0.053  # the mean of the original texts
+
+
+def test_no_phrases_are_found_when_none_are_sought() -> None:
+    assert phrases_in("Any text at all.", []) == []

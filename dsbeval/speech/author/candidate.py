@@ -18,10 +18,10 @@ from dsbeval.ifeval.gates import duplicates
 from dsbeval.ifeval.leakage import phrases_in
 from dsbeval.ifeval.pack import Pack, Recording
 from dsbeval.ifeval.schema import Register, Script, Slot, TurnRule, register_for
+from dsbeval.replies import ReplyError, whole
 from dsbeval.speech.author import prompts
 from dsbeval.speech.author.notes import Notes
 from dsbeval.speech.author.packfile import audio_key
-from dsbeval.speech.author.replies import ReplyError, whole
 
 ENGLISH_GATES = frozenset({"user_words", "turn1", "phone_numbers", "tts_text"})
 """Gates that know English words or letters only; a pack in another language goes without them here."""

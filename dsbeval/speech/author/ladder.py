@@ -25,10 +25,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dsbeval.audio import atomic_write
 from dsbeval.ifeval.schema import Script
+from dsbeval.replies import ReplyError, read_object
 from dsbeval.speech.author import AuthorError, candidate, prompts
 from dsbeval.speech.author.candidate import Task
 from dsbeval.speech.author.providers import Provider, Reply
-from dsbeval.speech.author.replies import ReplyError, read_object
 
 TRIES = 4
 FALLBACK_TRIES = 2

@@ -25,8 +25,8 @@ from types import ModuleType, TracebackType
 from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 
+from dsbeval.replies import whole
 from dsbeval.speech.author import AuthorError
-from dsbeval.speech.author.replies import whole
 
 ANTHROPIC_VERSION = "2023-06-01"
 """The version of the Anthropic API that takes a temperature."""

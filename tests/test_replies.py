@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsbeval.speech.author.replies import ReplyError, read_object
+from dsbeval.replies import ReplyError, read_object
 
 WANTED = {"accept": False, "reason": 'says "no" {twice}'}
 TEXT = json.dumps(WANTED)
