@@ -26,6 +26,10 @@ class RunError(DsbevalError):
     """A run folder is missing something, or is not what the command needs."""
 
 
+class UnjudgedError(DsbevalError):
+    """A judge was asked for and has not given an answer that can be used; the case has no score."""
+
+
 class OptionError(DsbevalError):
     """A command-line option has a value that is not allowed."""
 

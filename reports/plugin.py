@@ -17,6 +17,7 @@ import pytest
 from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS
 from dsbeval.errors import DsbevalError
 from dsbeval.results import Row, RunFolder
+from reports import allure, hookspecs
 from reports.benchmarks import BENCHMARKS, owner
 from reports.items import ROW, case_of, note_personas, one_line, question_in, question_of
 from reports.scheduling import CaseScheduling, case_in
@@ -28,12 +29,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
 
 
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks that this plugin calls."""
+    pluginmanager.add_hookspecs(hookspecs)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options before anything is collected."""
     try:
         config.stash[SETTINGS] = read_settings(config)
     except DsbevalError as error:
         raise pytest.UsageError(str(error)) from None
+    allure.enable(config)
     if config.pluginmanager.hasplugin("xdist") and not _is_worker(config):
         config.pluginmanager.register(_Controller(config), "dsbeval-controller")
 
@@ -130,6 +137,7 @@ class _Controller:
         message = "the worker process died while it ran this case (killed, out of memory, or a crash in native code)"
         row = benchmark.row_without_verdict(case_id, question_in(crashitem), "error", message, settings)
         RunFolder.open(settings.run_dir).append(row, "controller")
+        self._config.hook.pytest_dsbeval_crash(config=self._config, nodeid=crashitem, row=row)
 
     def _case_id(self, nodeid: str) -> str | None:
         name = case_in(nodeid)
@@ -169,6 +177,7 @@ def pytest_runtest_makereport(
 def _append(item: pytest.Item, row: Row) -> None:
     writer = getattr(item.config, "workerinput", {}).get("workerid", "main")
     RunFolder.open(settings_of(item.config).run_dir).append(row, writer)
+    item.config.hook.pytest_dsbeval_row(item=item, row=row)
 
 
 def _keep_traceback(run_dir: Path, case: str, text: str) -> None:
