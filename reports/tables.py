@@ -52,7 +52,8 @@ def realtime_line(facts: Mapping[str, Any]) -> str:
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, box=None, pad_edge=False, header_style="")
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
+        # A cell that is too wide wraps: cut off, it would lose its n.
+        table.add_column(column, justify="left" if index == 0 else "right", no_wrap=index == 0, overflow="fold")
     return table
 
 
@@ -114,7 +115,7 @@ def render(summary: Mapping[str, Any], width: int = 100) -> list[str]:
 
 def _ifeval(summary: Mapping[str, Any], width: int) -> list[str]:
     """Return the tables of DSB-IFEval, with what is missing named first."""
-    console = Console(file=io.StringIO(), width=max(width, 100), color_system=None, legacy_windows=False)
+    console = Console(file=io.StringIO(), width=max(width, 140), color_system=None, legacy_windows=False)
     counts = summary["counts"]
     console.print(
         f"agent {summary['fingerprint']['agent']}: {counts['cases']} cases: {counts['passed']} passed, "
