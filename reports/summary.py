@@ -7,6 +7,8 @@ from typing import Any
 
 from dsbeval.ifeval.metrics import counts, summarise
 from dsbeval.ifeval.score import case_ids
+from dsbeval.judge.cache import Store
+from dsbeval.judge.cost import totals
 from dsbeval.judge.dyads import conversation_ids
 from dsbeval.judge.metrics import summarise_judges
 from dsbeval.results import Row, RunFolder
@@ -24,9 +26,11 @@ def build(
     floor = [row for row in rows if row["item"] == "floor"]
     persona = [row for row in rows if row["item"] == "persona"]
     judges = summarise_judges(persona, floor)
+    asked = Store.of_run(folder.root).rows if judges else []
     for judge, table in judges.items():
         judged = {row["id"] for row in persona if row["judge"] == judge}
         table["counts"]["missing"] = len(set(cases) - judged)
+        table["asked"] = totals(row for row in asked if row["judge"] == judge)
     out = {**summarise(floor, cases, fingerprint or folder.fingerprint()), "judges": judges}
     if conversations:
         out["dyadic"] = _dyadic([row for row in rows if row["item"] == "dyad"], conversations)

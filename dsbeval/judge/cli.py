@@ -128,17 +128,10 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
 
 
 def _print_totals(written: list[Row]) -> None:
-    from dsbeval.judge.cost import dollars, short, totals
+    from dsbeval.judge.cost import in_words, totals
 
-    if not written:
-        return
-    found = totals(written)
-    tokens, cost = found["tokens"], found["cost_usd"]
-    price = "cost unknown (give --price IN,OUT)" if cost is None else dollars(cost)
-    click.echo(
-        f"{found['asked']} questions asked in {found['attempts']} attempts, {short(tokens['input'])} tokens in, "
-        f"{short(tokens['output'])} out, {price}"
-    )
+    if written:
+        click.echo(in_words(totals(written)))
 
 
 def _print_self(store: Any, judge_id: str) -> None:

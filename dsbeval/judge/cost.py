@@ -109,6 +109,16 @@ def totals(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+def in_words(found: Mapping[str, Any]) -> str:
+    """Return :func:`totals` as one line."""
+    tokens, cost = found["tokens"], found["cost_usd"]
+    price = "cost unknown (give --price IN,OUT)" if cost is None else dollars(cost)
+    return (
+        f"{found['asked']} questions asked in {found['attempts']} attempts, {short(tokens['input'])} tokens in, "
+        f"{short(tokens['output'])} out, {price}"
+    )
+
+
 def dollars(amount: float) -> str:
     """Return an amount in a form that does not round a small one away."""
     return f"${amount:.2f}" if amount >= 0.1 or amount == 0 else f"${amount:.2g}"

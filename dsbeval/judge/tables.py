@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dsbeval.judge.cost import in_words
+
 SHOWN = 10
 """So many errors are listed."""
 
@@ -53,6 +55,8 @@ def render(summary: Mapping[str, Any]) -> list[str]:
     override = summary["safety_override"]
     if override["n"]:
         lines.append(f"SafetyOverride {100 * override['mean']:.1f} %{_interval(override, 100)} (n {override['n']})")
+    if not summary["offline"] and "asked" in summary:
+        lines.append(in_words(summary["asked"]))
     return lines
 
 

@@ -74,6 +74,10 @@ def test_a_service_judges_and_its_answers_reach_the_summary(pytester: pytest.Pyt
     [table] = inner.summary["judges"].values()
     assert table["counts"]["passed"] == 4
     assert table["pas"]["overall"]["mean"] == 70
+    assert table["asked"]["asked"] == 4
+    assert table["asked"]["tokens"]["input"] > 0
+    assert "4 questions asked in 4 attempts" in inner.out
+    assert "cost unknown (give --price IN,OUT)" in inner.out
     assert all(row["outcome"] == "passed" for row in rows(inner.run_dir, "persona"))
     everything = [path.read_bytes() for path in inner.run_dir.rglob("*") if path.is_file()]
     assert not any(KEY.encode() in data for data in everything)
