@@ -9,5 +9,6 @@ AGENTS: dict[str, str] = {
     "babbler": "adapters.controls:Babbler",
     "echo": "adapters.controls:Echo",
     "achiever": "adapters.dyadic_controls:Achiever",
+    "recorded": "adapters.recorded:Recorded",
     "forfeiter": "adapters.dyadic_controls:Forfeiter",
 }

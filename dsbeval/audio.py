@@ -138,6 +138,22 @@ def read_audio(path: Path, *, rate: int | None = RATE, channels: int | None = No
     return cast("NDArray[np.float32]", data[:, 0] if data.shape[1] == 1 else data)
 
 
+def read_resampled(path: Path, *, channels: int | None = None) -> tuple[NDArray[np.float32], int]:
+    """Read an audio file of any rate at the session clock; return it, shaped as by :func:`read_audio`, and the file's own rate.
+
+    Raises :class:`AudioError` as :func:`read_audio` does.
+    """
+    import soundfile as sf
+
+    audio = read_audio(path, rate=None, channels=channels)
+    found = int(sf.info(path).samplerate)
+    if found == RATE:
+        return audio, found
+    columns = audio.reshape(len(audio), -1).T
+    clocked = [resample(np.ascontiguousarray(column), found, RATE) for column in columns]
+    return (clocked[0] if audio.ndim == 1 else np.stack(clocked, axis=1)), found
+
+
 @contextmanager
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside ``path``; it takes the name only when the block ends without an error."""

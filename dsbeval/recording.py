@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dsbeval.agent import Emission
-from dsbeval.audio import RATE, Signal, atomic_write, read_audio, resample, to_pcm16, write_audio
+from dsbeval.audio import RATE, Signal, atomic_write, read_audio, read_resampled, resample, to_pcm16, write_audio
 from dsbeval.errors import RunError
 
 SCHEMA = 1
@@ -136,9 +136,9 @@ def write_recording(folder: Path, name: str, recording: Recording, audio_format:
     write_session(folder, name, (recording.user, recording.model), recording.meta, said, recording.events, audio_format)
 
 
-def read_recording(folder: Path, name: str) -> Recording:
+def read_recording(folder: Path, name: str, *, any_rate: bool = False) -> Recording:
     """Read a recording back. Raises :class:`RunError` or :class:`~dsbeval.errors.AudioError` in one line."""
-    data, (user, model) = read_session(folder, name)
+    data, (user, model) = read_session(folder, name, any_rate=any_rate)
     meta = {key: value for key, value in data.items() if key not in {*DERIVED, "tokens", "transcript"}}
     return Recording(user, model, read_tokens(data["tokens"]), tuple(data["events"]), meta)
 
@@ -185,8 +185,13 @@ def write_session(
         file.write(json.dumps(data, ensure_ascii=False, indent=1).encode() + b"\n")
 
 
-def read_session(folder: Path, name: str, kind: str | None = None) -> tuple[dict[str, Any], tuple[Signal, Signal]]:
+def read_session(
+    folder: Path, name: str, kind: str | None = None, *, any_rate: bool = False
+) -> tuple[dict[str, Any], tuple[Signal, Signal]]:
     """Return rec.json and the two channels of a session of a kind: ``"dyad"``, or None for a user and an agent.
+
+    With ``any_rate`` audio that somebody has stored at another rate is brought back to the session clock, and
+    ``resampled_from`` in rec.json says so.
 
     Raises :class:`RunError` or :class:`~dsbeval.errors.AudioError` in one line.
     """
@@ -204,10 +209,15 @@ def read_session(folder: Path, name: str, kind: str | None = None) -> tuple[dict
     if data.get("kind") != kind:
         kinds = [found or "a user and an agent" for found in (data.get("kind"), kind)]
         raise RunError(f"{path}: is a recording of {kinds[0]}, not of {kinds[1]}; name another run folder")
-    stereo = read_audio(folder / str(data["audio"]), channels=2)
+    path = folder / str(data["audio"])
+    if any_rate:
+        stereo, rate = read_resampled(path, channels=2)
+        if rate != RATE and abs(len(stereo) - data["samples"]) <= RATE // rate + 1:  # it cannot be told to the sample
+            stereo = np.pad(stereo[: data["samples"]], ((0, max(0, data["samples"] - len(stereo))), (0, 0)))
+            data["resampled_from"] = rate
+    else:
+        stereo = read_audio(path, channels=2)
     if len(stereo) != data["samples"]:
-        raise RunError(
-            f"{folder / data['audio']}: {len(stereo)} samples, but rec.json says {data['samples']}; record it again"
-        )
+        raise RunError(f"{path}: {len(stereo)} samples, but rec.json says {data['samples']}; record it again")
     left, right = (np.ascontiguousarray(stereo[:, k]) for k in (0, 1))
     return data, (left, right)

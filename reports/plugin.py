@@ -16,6 +16,7 @@ import pytest
 
 from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS
 from dsbeval.errors import DsbevalError
+from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
 from dsbeval.results import Row, RunFolder
 from reports import allure, hookspecs
 from reports.benchmarks import BENCHMARKS, owner
@@ -45,6 +46,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Controller(config), "dsbeval-controller")
 
 
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say what is replayed."""
+    settings = settings_of(config)
+    return None if settings.replay is None else settings.replay.describe(load_pack(settings.pack))
+
+
 def _is_worker(config: pytest.Config) -> bool:
     return hasattr(config, "workerinput")
 
@@ -53,8 +60,13 @@ def _is_worker(config: pytest.Config) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave the conversations of two agents out unless they are asked for: there are hundreds of them, a minute each."""
-    return True if collection_path.is_relative_to(DYADS) and not settings_of(config).dyadic else None
+    """Leave the conversations of two agents out unless they are asked for: there are hundreds of them, a minute each.
+
+    What a replayed folder has none of is left out too.
+    """
+    settings = settings_of(config)
+    left_out = [root for root, asked in ((DYADS, settings.dyadic), (DEFAULT_PACK, settings.ifeval)) if not asked]
+    return True if any(map(collection_path.is_relative_to, left_out)) else None
 
 
 def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:

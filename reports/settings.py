@@ -13,8 +13,8 @@ import pytest
 from dsbeval.clock import LATENCIES
 from dsbeval.dyadic.bridge import LEAD_IN_S, WINDOW_S, WINDOWS_S
 from dsbeval.dyadic.protocol import REPEATS, Run, parse_tasks, run_matrix
-from dsbeval.dyadic.rows import MAIN_TASKS
-from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS
+from dsbeval.dyadic.rows import MAIN_TASKS, TASKS
+from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS_ROOT
 from dsbeval.dyadic.scenarios import load_scenarios
 from dsbeval.dyadic.segments import BENCHMARK as SEGMENTS
 from dsbeval.dyadic.turn_taking import BENCHMARK as TURN_TAKING
@@ -30,9 +30,11 @@ from dsbeval.judge.pas import PAS_PASS
 from dsbeval.judge.prompts import VERSION as PROMPT_VERSION
 from dsbeval.loading import find_spec, parse_args
 from dsbeval.recording import FORMATS
+from dsbeval.replay.grid import DYADS, IFEVAL, Grid
 from dsbeval.results import file_sha256, versions
 from dsbeval.speech.acoustics import KINDS, Acoustics
 from dsbeval.vad import BENCHMARK, model_sha256
+from reports.replaying import add_option, overlaid, read_model, replayed
 
 DEFAULT_MODEL = "cascade"
 
@@ -68,10 +70,20 @@ class Settings:
     tasks: tuple[str, ...]
     repeats: int
     window_s: int
+    ifeval: bool = True
+    """Whether cases of DSB-IFEval are asked for: not where a folder that is replayed has none."""
+
+    @functools.cached_property
+    def replay(self) -> Grid | None:
+        """The recordings that are replayed; None where the run makes its own."""
+        return replayed(self.model, self.model_args)
 
     @functools.cached_property
     def dyads(self) -> dict[str, Run]:
         """The conversations that are asked for, by id. Raises :class:`~dsbeval.errors.DsbevalError`."""
+        if self.replay is not None:
+            found = self.replay.dyads(self.tasks, load_scenarios().scenarios)
+            return {run.id: run for run in found[: self.limit]}
         scenarios = load_scenarios().of(self.tasks)
         runs: list[Run] = []
         for partner in self.partners or (self.model,):
@@ -83,10 +95,10 @@ class Settings:
         return dict(list(named.items())[: self.limit])
 
     def cases(self, pack: Pack) -> list[Case]:
-        """Return the cases of the pack that are asked for."""
-        return pack.select(
-            levels=self.levels, roles=self.roles, probes=self.probes, sample=self.sample, limit=self.limit
-        )
+        """Return the cases of the pack that are asked for; of a run that is replayed, no more than it asked for itself."""
+        limit = self.limit if self.replay is None else None
+        found = pack.select(levels=self.levels, roles=self.roles, probes=self.probes, sample=self.sample, limit=limit)
+        return found if self.replay is None else [case for case in found if self.replay.asks(case.id)][: self.limit]
 
     def make_judge(self) -> Judge | None:
         """Return the judge that is asked for, or None. A missing key or SDK is one line here, before anything is recorded."""
@@ -108,7 +120,7 @@ class Settings:
         if self.checkpoint is not None:
             path = Path(self.checkpoint)
             checkpoint = {"name": self.checkpoint, "sha256": file_sha256(path) if path.exists() else None}
-        return {
+        fingerprint: dict[str, Any] = {
             "agent": self.model,
             "agent_args": {key: self.model_args[key] for key in sorted(self.model_args)},
             "checkpoint": checkpoint,
@@ -131,6 +143,7 @@ class Settings:
                              if self.dyadic else {})},
             **({"dyadic": self._dyadic_fingerprint()} if self.dyadic else {}),
         }  # fmt: skip
+        return fingerprint if self.replay is None else overlaid(fingerprint, self.replay)
 
     def _dyadic_fingerprint(self) -> dict[str, Any]:
         """Return what conversations were had with. Partners are in their ids: a folder may hold several."""
@@ -160,6 +173,7 @@ def add_options(parser: pytest.Parser) -> None:
         help="agent: a name, path/to/file.py:Class or package.module:Class",
     )
     option("--model-arg", action="append", default=[], metavar="K=V", help="argument of the agent; may be repeated")
+    add_option(group)
     option("--checkpoint", default=None, metavar="PATH", help="checkpoint that the agent loads")
     option("--pack", default=str(DEFAULT_PACK), metavar="DIR", help="pack of cases (default: cases/ifeval)")
     option("--levels", default="", metavar="L1,L2", help="conditioning levels to run (default: all)")
@@ -225,14 +239,16 @@ def _names(value: str) -> tuple[str, ...]:
 def read_settings(config: pytest.Config) -> Settings:
     """Check the options and return them. Raises :class:`~dsbeval.errors.DsbevalError` in one line."""
     get = config.getoption
-    find_spec(get("--model"))
+    model, model_args = read_model(config, parse_args(get("--model-arg")), DEFAULT_MODEL)
+    find_spec(model)
     for name, what in (("--limit", "cases"), ("--sample", "conversations")):
         if get(name) is not None and get(name) < 1:
             raise OptionError(f"{name}: {get(name)} is not a number of {what}; give 1 or more")
-    run_dir = _run_dir(config)
+    run_dir = _run_dir(config, model)
+    grid = replayed(model, model_args)
     settings = Settings(
-        model=get("--model"),
-        model_args=parse_args(get("--model-arg")),
+        model=model,
+        model_args=model_args,
         checkpoint=get("--checkpoint"),
         pack=Path(get("--pack")).resolve(),
         levels=_names(get("--levels")),
@@ -250,16 +266,17 @@ def read_settings(config: pytest.Config) -> Settings:
         pas_pass=get("--pas-pass"),
         latency=get("--latency"),
         acoustics=get("--acoustics"),
-        dyadic=_asks_for_dyads(config),
+        dyadic=grid.holds(DYADS) if grid is not None else _asks_for_dyads(config),
         partners=tuple(dict.fromkeys(get("--partner"))),
         partner_args=parse_args(get("--partner-arg"), "--partner"),
-        tasks=MAIN_TASKS if get("--tasks") is None else parse_tasks(get("--tasks")),
+        tasks=(MAIN_TASKS if grid is None else TASKS) if get("--tasks") is None else parse_tasks(get("--tasks")),
         repeats=get("--repeats"),
         window_s=get("--window"),
+        ifeval=grid is None or grid.holds(IFEVAL),
     )
     for partner in settings.partners:
         find_spec(partner, "--partner")
-    if settings.partners or get("--tasks") is not None or settings.repeats < 1:
+    if settings.partners or settings.replay is not None or get("--tasks") is not None or settings.repeats < 1:
         _ = settings.dyads
     _ = settings.judge_id
     if settings.levels or settings.roles or settings.probes:
@@ -272,10 +289,10 @@ def _asks_for_dyads(config: pytest.Config) -> bool:
     if config.getoption("--partner") or config.getoption("--tasks") is not None:
         return True
     named = (Path(config.invocation_params.dir, str(arg).partition("::")[0]).resolve() for arg in config.args)
-    return any(path.is_relative_to(DYADS) for path in named)
+    return any(path.is_relative_to(DYADS_ROOT) for path in named)
 
 
-def _run_dir(config: pytest.Config) -> Path:
+def _run_dir(config: pytest.Config, model: str) -> Path:
     """Return the run folder: the controller's for a worker, the one that is named, or a new one."""
     handed = getattr(config, "workerinput", {}).get(RUN_DIR)
     if handed is not None:
@@ -283,8 +300,7 @@ def _run_dir(config: pytest.Config) -> Path:
     asked = config.getoption("--run-dir")
     if asked is None:
         stamp = time.strftime("%Y%m%d-%H%M%S")
-        model = str(config.getoption("--model")).rpartition("/")[2]
-        label = "".join(c if c.isalnum() else "-" for c in model).strip("-")
+        label = "".join(c if c.isalnum() else "-" for c in model.rpartition("/")[2]).strip("-")
         return Path(config.rootpath, "runs", f"{stamp}-{label}")
     path = Path(config.invocation_params.dir, asked).resolve()
     if (path / "run.json").exists() and not config.getoption("--resume"):

@@ -56,9 +56,9 @@ def write_dyad(folder: Path, name: str, recording: DyadRecording, audio_format: 
     write_session(folder, name, (recording.a, recording.b), meta, said, recording.events, audio_format)
 
 
-def read_dyad(folder: Path, name: str) -> DyadRecording:
+def read_dyad(folder: Path, name: str, *, any_rate: bool = False) -> DyadRecording:
     """Read a conversation back. Raises :class:`RunError` or :class:`~dsbeval.errors.AudioError` in one line."""
-    data, (a, b) = read_session(folder, name, KIND)
+    data, (a, b) = read_session(folder, name, KIND, any_rate=any_rate)
     meta = {key: value for key, value in data.items() if key not in {*DERIVED, "kind", "tokens", "transcripts"}}
     text_a, text_b = (read_tokens(data["tokens"][side]) for side in SIDES)
     return DyadRecording(a, b, text_a, text_b, tuple(data["events"]), meta)

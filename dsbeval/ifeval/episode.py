@@ -71,20 +71,7 @@ def record_case(
     window = scored_window(rule, turns[1], played.turn2.start)
     user, model = line.record(max(played.end, window.start + 1))
     meta = {
-        "test_case_id": case.id,
-        "conversation_id": case.conversation_id,
-        "audio_key": case.audio_key,
-        "role": case.role,
-        "probe": case.probe,
-        "instance": case.instance,
-        "level": case.level,
-        "expected_action": case.action.value,
-        "scored_as": case.scored_as.value,
-        "thresholds": dict(case.thresholds),
-        "readback_target": brief.readback_target,
-        "l4_expected": case.l4_expected,
-        "resolved_action": pack.resolved_action(case),
-        "prompt": prompt,
+        **case_facts(pack, case),
         "prompt_taken": capabilities.prompt,
         "agent": agent.name,
         "capabilities": capabilities.as_dict(),
@@ -96,13 +83,8 @@ def record_case(
         **({"realtime": report} if (report := clock.report()) else {}),
         "barge_in": probe.barge_in_after_s is not None,
         "barge_in_forced": played.forced,
-        "window": {
-            "start": window.start,
-            "end": window.end,
-            "start_s": window.seconds(RATE)[0],
-            "end_s": window.seconds(RATE)[1],
-        },
-        "user": _placed(turns[0], played.turn1.start, 1) + _placed(turns[1], played.turn2.start, 2),
+        "window": window_facts(window),
+        "user": placed_segments(turns[0], played.turn1.start, 1) + placed_segments(turns[1], played.turn2.start, 2),
     }
     return Recording(user, model, line.side.text, tuple(sorted(line.events, key=lambda e: int(e["sample"]))), meta)
 
@@ -181,7 +163,36 @@ def _follow_reply(line: Line, after: int, wait_s: float, protocol: Protocol) -> 
         line.wait_for_silence(to_samples(protocol.settle_s, RATE), onset + to_samples(protocol.reply_limit_s, RATE))
 
 
-def _placed(turn: UserTurn, onset: int, number: int) -> list[dict[str, Any]]:
+# What rec.json keeps of a case, whoever recorded it
+
+
+def case_facts(pack: Pack, case: Case) -> dict[str, Any]:
+    """Return what is known of a case before it is recorded."""
+    return {
+        "test_case_id": case.id,
+        "conversation_id": case.conversation_id,
+        "audio_key": case.audio_key,
+        "role": case.role,
+        "probe": case.probe,
+        "instance": case.instance,
+        "level": case.level,
+        "expected_action": case.action.value,
+        "scored_as": case.scored_as.value,
+        "thresholds": dict(case.thresholds),
+        "readback_target": pack.readback_target(case),
+        "l4_expected": case.l4_expected,
+        "resolved_action": pack.resolved_action(case),
+        "prompt": pack.prompt(case),
+    }
+
+
+def window_facts(window: Span) -> dict[str, Any]:
+    """Return a window in samples, and in seconds for people."""
+    start_s, end_s = window.seconds(RATE)
+    return {"start": window.start, "end": window.end, "start_s": start_s, "end_s": end_s}
+
+
+def placed_segments(turn: UserTurn, onset: int, number: int) -> list[dict[str, Any]]:
     """Return the segments of a turn on the session clock, as rec.json keeps them."""
     return [
         {
