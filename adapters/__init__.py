@@ -10,5 +10,6 @@ AGENTS: dict[str, str] = {
     "echo": "adapters.controls:Echo",
     "achiever": "adapters.dyadic_controls:Achiever",
     "recorded": "adapters.recorded:Recorded",
+    "websocket": "adapters.websocket:WebSocketAgent",
     "forfeiter": "adapters.dyadic_controls:Forfeiter",
 }

@@ -7,13 +7,14 @@ runs them all; they are plain functions, so a notebook can too.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from dsbeval.agent import Agent, Brief, Emission, PrivilegedAgent, PrivilegedSession, Session, check_emissions
 from dsbeval.audio import RATE, Signal, frames, resample
+from dsbeval.clock import make_clock
 from dsbeval.errors import DsbevalError
 from dsbeval.spans import Span
 
@@ -71,11 +72,20 @@ def open_session(agent: Agent, prompt: str, seed: int) -> Session:
     return session
 
 
+def paced(agent: Agent, audio: Signal) -> Iterator[Signal]:
+    """Yield the frames of ``audio`` (24 kHz) at the agent's rate; for an agent on the wall clock, when they are due."""
+    capabilities = agent.capabilities
+    clock = make_clock(capabilities.clock, "none", capabilities.clock_frame)
+    for index, frame in enumerate(frames(resample(audio, RATE, capabilities.input_rate), capabilities.frame), start=1):
+        clock.ready(index * capabilities.clock_frame)
+        yield frame
+
+
 def converse(agent: Agent, session: Session, audio: Signal, *, finish: bool = True) -> Heard:
     """Feed ``audio`` (24 kHz) to a session, frame by frame, and keep everything it returns."""
     capabilities = agent.capabilities
     out: list[Emission] = []
-    for frame in frames(resample(audio, RATE, capabilities.input_rate), capabilities.frame):
+    for frame in paced(agent, audio):
         out.extend(check_emissions(session.step(frame.copy()), capabilities, agent.name))
         if out and out[-1].done:
             return Heard(tuple(out))
@@ -127,7 +137,7 @@ def an_emission_is_not_changed_later(agent: Agent) -> None:
     capabilities = agent.capabilities
     with open_session(agent, "", 0) as session:
         kept: list[tuple[Signal, Signal]] = []
-        for frame in frames(resample(user_audio(), RATE, capabilities.input_rate), capabilities.frame):
+        for frame in paced(agent, user_audio()):
             returned = check_emissions(session.step(frame), capabilities, agent.name)
             kept.extend((emission.audio, emission.audio.copy()) for emission in returned)
     changed = any(not np.array_equal(now, then) for now, then in kept)
