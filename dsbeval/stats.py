@@ -1,4 +1,4 @@
-"""Intervals of shares and means: thin over SciPy, imported where it is used.
+"""Intervals of shares, means and gaps: thin over SciPy, imported where it is used. Tests of pairs are in :mod:`dsbeval.paired`.
 
 Conventions
 -----------
@@ -7,12 +7,21 @@ Conventions
 * A mean of outcomes that share scenarios has a *clustered* percentile bootstrap: whole scenarios are drawn with
   replacement, since runs of one scenario are not independent. With fewer than two clusters there is nothing to draw from,
   and the interval is None.
+* A gap is the difference of two shares or means that share clusters; both sides of a cluster are drawn together.
+* Where fewer than :data:`RARE` clusters hold the rarer outcome (for a gap: another difference than the most common one) the
+  bootstrap is too narrow, and where all are alike it has no width. A share then has Wilson's interval on the number of
+  outcomes divided by the design effect, a gap the adjusted Wald interval: one cluster more on either side.
 * Every draw comes from a seed that is given, so equal rows have equal intervals.
+* A share of fewer than :data:`SMALL_N` outcomes is shown as counts: its percentage says more than is known.
 
 References
 ----------
 E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
 B. Efron and R. Tibshirani, "An Introduction to the Bootstrap", Chapman and Hall (1993).
+E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small expected number of positive counts
+estimated from survey data", Survey Methodology 24 (1998): the design effect and Student's t in a binomial interval.
+D. G. Bonett and R. M. Price, "Adjusted Wald confidence interval for a difference of binomial proportions based on paired
+data", Journal of Educational and Behavioral Statistics 37 (2012).
 """
 
 from __future__ import annotations
@@ -20,7 +29,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,6 +39,10 @@ DRAWS = 1000
 """Bootstrap draws."""
 SEED = 0
 LEVEL = 0.95
+SMALL_N = 10
+"""A share of fewer outcomes is shown as counts."""
+RARE = 10
+"""With fewer clusters that hold the rarer outcome no bootstrap is drawn (measured in tests/test_stats_coverage.py)."""
 
 Numbers = NDArray[np.float64]
 
@@ -42,6 +55,15 @@ class Estimate:
     low: float | None
     high: float | None
     n: int
+    clusters: int = field(default=0, compare=False)
+    """Clusters behind it, where there are any."""
+    method: str = field(default="", compare=False)
+    """How the interval was found: wilson, bootstrap, design effect, adjusted."""
+
+    @property
+    def interval(self) -> list[float] | None:
+        """The two limits, or None."""
+        return None if self.low is None or self.high is None else [self.low, self.high]
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as a summary holds it."""
@@ -66,7 +88,7 @@ def wilson(successes: float, n: int, level: float = LEVEL) -> Estimate:
     half = math.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     # At 0 and at n the limit is exact, whatever rounding makes of it.
     low = 0.0 if successes == 0 else middle - half
-    return Estimate(share, low, 1.0 if successes == n else middle + half, n)
+    return Estimate(share, low, 1.0 if successes == n else middle + half, n, method="wilson")
 
 
 def clustered_mean(
@@ -94,6 +116,155 @@ def clustered_mean(
     drawn = table[np.random.default_rng(seed).integers(len(table), size=(draws, len(table)))].sum(axis=1)
     low, high = percentiles(drawn[:, 0] / drawn[:, 1], level)
     return Estimate(mean, low, high, len(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Outcomes added up by cluster: what a bootstrap draws from.
+
+    Parameters
+    ----------
+    total, count : array of float, shape (clusters,)
+        Sum and number of the outcomes of each cluster. A cluster without outcomes has 0 and 0.
+    """
+
+    total: Numbers
+    count: Numbers
+
+    @classmethod
+    def of(cls, values: Sequence[float], clusters: Sequence[Hashable], order: Sequence[Hashable] | None = None) -> Sums:
+        """Add up values by cluster. ``order`` names the clusters, where several sums must be aligned.
+
+        Raises ValueError where values and clusters do not go together.
+        """
+        if len(values) != len(clusters):
+            raise ValueError(f"{len(values)} values, but {len(clusters)} clusters; give one for each value")
+        place = {name: index for index, name in enumerate(dict.fromkeys(clusters) if order is None else order)}
+        at = np.array([place[name] for name in clusters], np.intp)
+        return cls(
+            np.bincount(at, np.asarray(values, np.float64), minlength=len(place)).astype(np.float64),
+            np.bincount(at, minlength=len(place)).astype(np.float64),
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of outcomes."""
+        return int(self.count.sum())
+
+    @property
+    def mean(self) -> float | None:
+        """Mean of all outcomes; None of nothing."""
+        return float(self.total.sum() / self.count.sum()) if self.n else None
+
+    def drawn(self, picks: NDArray[np.intp]) -> Numbers:
+        """Return the mean of each draw of clusters, shape ``(draws,)``; NaN where a draw holds no outcome."""
+        count = self.count[picks].sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.total[picks].sum(axis=1) / count)
+
+
+def clustered_share(
+    values: Sequence[float],
+    clusters: Sequence[Hashable],
+    *,
+    draws: int = DRAWS,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> Estimate:
+    """Return the share of true ``values`` (0 or 1) whose outcomes share clusters.
+
+    Wilson where each cluster has one outcome; else a bootstrap over clusters; else, where either outcome is in too few of them,
+    Wilson with the design effect and Student's t.
+    """
+    _check_level(level)
+    sums = Sums.of(values, clusters)
+    size = len(sums.count)
+    if size == sums.n:
+        found = wilson(float(sums.total.sum()), sums.n, level)
+        return Estimate(found.value, found.low, found.high, found.n, size, found.method)
+    mean = sums.mean
+    assert mean is not None
+    if size < 2:
+        return Estimate(mean, None, None, sums.n, size)
+    if min(int((sums.total > 0).sum()), int((sums.total < sums.count).sum())) < RARE:
+        low, high = _wilson_clustered(sums, mean, level)
+        return Estimate(mean, low, high, sums.n, size, "design effect")
+    low, high = percentiles(sums.drawn(_picks(size, draws, seed)), level)
+    return Estimate(mean, low, high, sums.n, size, "bootstrap")
+
+
+def _wilson_clustered(sums: Sums, mean: float, level: float) -> tuple[float, float]:
+    from scipy.special import stdtrit
+
+    size, n = len(sums.count), sums.n
+    plain = mean * (1 - mean) / n
+    residual = sums.total - mean * sums.count
+    # Where all outcomes are alike nothing tells how clusters vary; each then counts once.
+    effect = max(1.0, size / (size - 1) * float(residual @ residual) / n**2 / plain) if plain else n / size
+    z2 = float(stdtrit(size - 1, (1 + level) / 2)) ** 2
+    n_eff = n / effect
+    middle = (mean + z2 / (2 * n_eff)) / (1 + z2 / n_eff)
+    half = math.sqrt(z2 * (mean * (1 - mean) / n_eff + z2 / (4 * n_eff**2))) / (1 + z2 / n_eff)
+    return (0.0 if mean == 0 else middle - half), (1.0 if mean == 1 else middle + half)
+
+
+def clustered_gap(
+    one: Sums,
+    other: Sums,
+    *,
+    scale: float = 1.0,
+    draws: int = DRAWS,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> Estimate:
+    """Return ``mean(one) - mean(other)`` of two aligned sums, with the interval of a paired bootstrap over clusters.
+
+    ``scale`` is the largest value that a single outcome can have (1 for a share); ``n`` counts the outcomes of both sides.
+    None where a side has no outcomes.
+    """
+    _check_level(level)
+    if one.total.shape != other.total.shape:
+        raise ValueError(f"{len(one.total)} clusters on one side, {len(other.total)} on the other; align them")
+    seen = (one.count > 0) | (other.count > 0)
+    one, other = (Sums(side.total[seen], side.count[seen]) for side in (one, other))
+    n, size = one.n + other.n, int(seen.sum())
+    first, second = one.mean, other.mean
+    if first is None or second is None:
+        return Estimate(None, None, None, n, size)
+    gap = first - second
+    if size < 2:
+        return Estimate(gap, None, None, n, size)
+    if _uncommon(one, other) < RARE:
+        low, high = _adjusted(one, other, gap, scale, level)
+        return Estimate(gap, low, high, n, size, "adjusted")
+    picks = _picks(size, draws, seed)
+    drawn = one.drawn(picks) - other.drawn(picks)
+    low, high = percentiles(drawn[np.isfinite(drawn)], level)
+    return Estimate(gap, low, high, n, size, "bootstrap")
+
+
+def _uncommon(one: Sums, other: Sums) -> int:
+    """Return how many clusters do not have the most common difference between their sides."""
+    both = (one.count > 0) & (other.count > 0)
+    if not both.any():
+        return len(both)
+    each = one.total[both] / one.count[both] - other.total[both] / other.count[both]
+    return len(both) - int(np.unique(each.round(9), return_counts=True)[1].max())
+
+
+def _adjusted(one: Sums, other: Sums, gap: float, scale: float, level: float) -> tuple[float, float]:
+    from scipy.special import stdtrit
+
+    size = len(one.count)
+    moved = [(s.total - (s.mean or 0) * s.count) / s.n for s in (one, other)]
+    each = np.append(gap + size * (moved[0] - moved[1]), [scale, -scale])
+    half = float(stdtrit(size + 1, (1 + level) / 2) * each.std(ddof=1) / math.sqrt(size + 2))
+    middle = float(each.mean())
+    return max(min(middle - half, gap), -scale), min(max(middle + half, gap), scale)
+
+
+def _picks(size: int, draws: int, seed: int) -> NDArray[np.intp]:
+    return np.random.default_rng(seed).integers(size, size=(draws, size), dtype=np.intp)
 
 
 def percentiles(drawn: Numbers, level: float = LEVEL) -> tuple[float, float]:

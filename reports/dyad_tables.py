@@ -8,6 +8,7 @@ from typing import Any
 
 from dsbeval.judge.contract import is_offline
 from dsbeval.judge.tables import table
+from dsbeval.stats import SMALL_N
 
 SHOWN = 10
 """So many errors and skips are listed."""
@@ -50,7 +51,7 @@ def render(data: Mapping[str, Any], agent: str) -> list[str]:
     for judge in data["judges"]:
         mark = " [offline: a proxy, not comparable with a language model]" if is_offline(judge) else ""
         lines.append(f"judge {judge}{mark}")
-    lines += ["", f"Scores, mean (n) over {data['window_s']:g} s: rows the model scored, columns its partner"]
+    lines += ["", f"Scores, mean (n) [95 %] over {data['window_s']:g} s: rows the model scored, columns its partner"]
     for task, matrix in data["matrices"].items():
         lines += ["", *_matrix(f"{task} {TASK_NAMES[task]}", matrix)]
     return [*lines, "", *_turn_taking(data["turn_taking"])]
@@ -62,16 +63,24 @@ def _short(models: Sequence[str]) -> list[str]:
     return short if len(set(short)) == len(short) else list(models)
 
 
-def _cell(value: float | None, n: int) -> str:
-    return "-" if value is None else f"{value:.2f} ({n})"
+def _cell(value: float | None, n: int, limits: Sequence[float] | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f} ({n})" + (f" [{limits[0]:.2f}, {limits[1]:.2f}]" if limits and n >= SMALL_N else "")
 
 
 def _matrix(title: str, matrix: Mapping[str, Any]) -> list[str]:
     names = _short(matrix["models"])
     rows = [
-        (name, *map(_cell, values, counts), "-" if average is None else f"{average:.2f} ({cells})")
-        for name, values, counts, average, cells in zip(
-            names, matrix["values"], matrix["n"], matrix["row_average"], matrix["row_cells"], strict=True
+        (name, *map(_cell, values, counts, limits), "-" if average is None else f"{average:.2f} ({cells})")
+        for name, values, counts, limits, average, cells in zip(
+            names,
+            matrix["values"],
+            matrix["n"],
+            matrix["ci95"],
+            matrix["row_average"],
+            matrix["row_cells"],
+            strict=True,
         )
         if any(counts)
     ]
@@ -83,7 +92,7 @@ def _turn_taking(measures: Mapping[str, Any]) -> list[str]:
     rows = []
     for i, model in enumerate(_short(models)):
         for j, partner in enumerate(_short(models)):
-            cells = [_cell(measures[name]["values"][i][j], measures[name]["n"][i][j]) for name in MEASURES]
+            cells = [_cell(*(measures[name][field][i][j] for field in ("values", "n", "ci95"))) for name in MEASURES]
             if any(cell != "-" for cell in cells):
                 rows.append((f"{model} with {partner}", *cells))
-    return table(("Turn-taking, mean (n)", *MEASURES.values()), rows)
+    return table(("Turn-taking, mean (n) [95 %]", *MEASURES.values()), rows)

@@ -1,9 +1,9 @@
-"""The tables of a summary as text. A rate is never printed without its n."""
+"""The tables of a summary as text. A rate is never printed without its n, and from ten outcomes on not without its interval."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.table import Table
 
 from dsbeval.ifeval.pack import LEVELS
 from dsbeval.judge.tables import render as render_judge
+from dsbeval.stats import SMALL_N
 from reports.dyad_tables import render as render_dyads
 
 SUBSET_NAMES = {"all": "all cells", "reactive": "reactive (published headline)", "exercised": "exercised"}
@@ -22,8 +23,24 @@ EFFECT_NAMES = {
 
 
 def percent(cell: Mapping[str, Any]) -> str:
-    """Return a rate with its counts, or a dash where there is nothing to count."""
-    return "-" if cell["rate"] is None else f"{100 * cell['rate']:.1f} ({cell['passed']}/{cell['n']})"
+    """Return a rate with its counts and interval; of fewer than ten outcomes the counts alone; a dash for none."""
+    if cell["rate"] is None:
+        return "-"
+    if cell["n"] < SMALL_N:
+        return f"{cell['passed']}/{cell['n']}"
+    return f"{100 * cell['rate']:.1f} ({cell['passed']}/{cell['n']}){interval(cell.get('ci95'))}"
+
+
+def interval(limits: Sequence[float] | None, sign: str = "") -> str:
+    """Return the limits of an interval in percent, behind what they are of; nothing where there are none."""
+    return "" if limits is None else f" [{100 * limits[0]:{sign}.1f}, {100 * limits[1]:{sign}.1f}]"
+
+
+def chance(p: float | None) -> str:
+    """Return a p-value; a dash where nothing was tested."""
+    if p is None:
+        return "-"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def points(value: float | None) -> str:
@@ -63,38 +80,46 @@ def tables(summary: Mapping[str, Any]) -> list[Table]:
     levels = [level for level in (*LEVELS, "overall") if data["ias"]["all"][level]["n"]]
     out: list[Table] = []
 
-    table = _table("IAS, % (passed/n)", "cells", *levels)
-    for name, title in SUBSET_NAMES.items():
-        table.add_row(title, *(percent(data["ias"][name][level]) for level in levels))
+    table = _table("IAS, % (passed/n) [95 %]", "level", *SUBSET_NAMES.values())
+    for level in levels:
+        table.add_row(level, *(percent(data["ias"][name][level]) for name in SUBSET_NAMES))
     out.append(table)
 
-    table = _table("Effects, percentage points (n of each side)", "effect", *SUBSET_NAMES)
+    table = _table("Effects, percentage points", "effect", "cells", "points", "95 %", "n", "pairs", "p")
     for effect, title in EFFECT_NAMES.items():
-        cells = []
-        for name in SUBSET_NAMES:
+        known = [name for name in SUBSET_NAMES if data["effects"][name][effect] is not None]
+        for name in known:
             values = data["effects"][name]
-            value, sides = values[effect], values["n"][effect]
-            cells.append("-" if value is None else f"{points(value)} ({sides[0]}, {sides[1]})")
-        table.add_row(title, *cells)
-    out.append(table)
+            cell = {key: values[key][effect] for key in ("n", "ci95", "pairs", "p")}
+            table.add_row(title if name == known[0] else "", name, *_gap(cell, values[effect]))
+    if table.row_count:
+        out.append(table)
 
-    table = _table("IAS by action, % (passed/n)", "action", "rate")
+    table = _table("IAS by action, % (passed/n) [95 %]", "action", "rate")
     for action, cell in data["by_action"].items():
         table.add_row(action, percent(cell))
     out.append(table)
 
-    table = _table("By role", "role", "IAS, %", "gap, points (n)", "matched audio, %")
+    table = _table("By role [95 %]", "role", "IAS, %", "matched audio, %")
     for role, cell in data["by_role"].items():
-        gap, sides = data["by_role_gap"][role], data["by_role_gap_n"][role]
         matched = data["matched_audio"].get(role)
-        table.add_row(
-            role,
-            percent(cell),
-            "-" if gap is None else f"{points(gap)} ({sides[0]}, {sides[1]})",
-            percent(matched) if matched else "-",
-        )
+        table.add_row(role, percent(cell), percent(matched) if matched else "-")
     out.append(table)
+
+    table = _table("Entailment Gap by role, percentage points (p by Holm)", "role", "points", "95 %", "n", "pairs", "p")
+    for role, cell in data["gaps"]["by_role"].items():
+        if cell["gap"] is not None:
+            table.add_row(role, *_gap(cell | {"p": cell["p_holm"]}, cell["gap"]))
+    if table.row_count:
+        out.append(table)
     return out
+
+
+def _gap(cell: Mapping[str, Any], gap: float) -> tuple[str, ...]:
+    """Return points, interval, n of both sides, pairs and p; where a side has fewer than ten cases there is no interval."""
+    small = min(cell["n"]) < SMALL_N
+    limits = "-" if small else interval(cell["ci95"], "+").strip(" []") or "-"
+    return points(gap), limits, f"{cell['n'][0]}, {cell['n'][1]}", str(cell["pairs"]), chance(cell["p"])
 
 
 def sections(summary: Mapping[str, Any], width: int = 100) -> Iterator[tuple[str, list[str]]]:

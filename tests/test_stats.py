@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsbeval.stats import Estimate, clustered_mean, drawn_means, percentiles, wilson
+from dsbeval.stats import (
+    Estimate,
+    Sums,
+    clustered_gap,
+    clustered_mean,
+    clustered_share,
+    drawn_means,
+    percentiles,
+    wilson,
+)
 
 properties = settings(deadline=None, max_examples=100)
 
@@ -114,3 +123,71 @@ def test_means_are_drawn_group_by_group() -> None:
     assert drawn[:, 0].std() == pytest.approx(0.05, abs=0.01)
     with pytest.raises(ValueError, match="group 1 is empty"):
         drawn_means([[1.0], []])
+
+
+# Shares and gaps by cluster
+
+
+def test_a_share_with_one_outcome_a_cluster_is_wilsons() -> None:
+    found = clustered_share([1.0, 0.0, 1.0] * 20, list(range(60)))
+    assert (found, found.method, found.clusters) == (wilson(40, 60), "wilson", 60)
+
+
+def test_a_share_of_nothing_and_of_one_cluster() -> None:
+    assert clustered_share([], []) == Estimate(None, None, None, 0)
+    assert clustered_share([1.0, 0.0], ["a", "a"]) == Estimate(0.5, None, None, 2)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_a_share_of_all_or_none_still_has_a_width(value: float) -> None:
+    """Forty passes in ten conversations are as sure as ten, not as forty, and not beyond doubt."""
+    found = clustered_share([value] * 40, [k // 4 for k in range(40)])
+    assert found.method == "design effect"
+    assert None not in (found.low, found.high)
+    assert value in (found.low, found.high)
+    one, ten = wilson(round(40 * value), 40), wilson(round(10 * value), 10)
+    assert one.high - one.low < ten.high - ten.low <= found.high - found.low < 0.4  # type: ignore[operator]
+
+
+def test_which_interval_a_share_has() -> None:
+    clusters = [k // 2 for k in range(80)]
+    often = [float(k % 4 < 2) for k in range(80)]
+    rarely = [float(k < 10) for k in range(80)]
+    assert clustered_share(often, clusters).method == "bootstrap"
+    assert clustered_share(rarely, clusters).method == "design effect"
+    assert clustered_share(often, clusters) == clustered_share(often, clusters)
+    assert clustered_share(often, clusters).interval == clustered_mean(often, clusters).interval
+
+
+def test_a_gap_needs_both_sides_and_aligned_clusters() -> None:
+    one = Sums.of([1.0, 0.0], ["a", "b"], ["a", "b"])
+    assert clustered_gap(one, Sums(np.zeros(2), np.zeros(2))) == Estimate(None, None, None, 2)
+    with pytest.raises(ValueError, match="2 clusters on one side, 1 on the other"):
+        clustered_gap(one, Sums.of([1.0], ["a"]))
+    with pytest.raises(ValueError, match="2 values, but 1 clusters"):
+        Sums.of([1.0, 0.0], ["a"])
+
+
+def test_a_gap_between_equals_is_not_beyond_doubt() -> None:
+    side = Sums(np.ones(30), np.ones(30))
+    found = clustered_gap(side, side)
+    assert (found.value, found.n, found.method) == (0.0, 60, "adjusted")
+    assert found.low == pytest.approx(-found.high)  # type: ignore[operator]
+    assert 0.05 < found.high < 0.12  # type: ignore[operator]
+
+
+def test_a_gap_stays_within_what_an_outcome_can_be() -> None:
+    found = clustered_gap(Sums(np.full(30, 100.0), np.ones(30)), Sums(np.zeros(30), np.ones(30)), scale=100)
+    assert (found.value, found.high, found.method) == (100, 100, "adjusted")
+    assert 70 < found.low < 90  # type: ignore[operator]
+
+
+@properties
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=40))
+def test_an_interval_holds_its_estimate(table: list[tuple[int, int, int]]) -> None:
+    values = np.array([[min(a, n), min(b, n), n] for a, b, n in table], float)
+    one, other = Sums(values[:, 0], values[:, 2]), Sums(values[:, 1], values[:, 2])
+    found = clustered_gap(one, other, draws=50)
+    if found.low is not None and found.value is not None and found.method == "adjusted":
+        assert -1 <= found.low <= found.value <= found.high <= 1  # type: ignore[operator]
+    assert (found.value is None) == (not values[:, 2].any())

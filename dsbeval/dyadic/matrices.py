@@ -8,6 +8,8 @@ Conventions
   T3-1 self-play is pinned at 0.50, whatever was spoken, and left out of the averages.
 * An average over a matrix with empty cells is over the cells there are, and says how many: two models are compared
   by it only when they met the same partners. :mod:`dsbeval.dyadic.ratings` does not need that.
+* The interval of a cell is a bootstrap over scenarios, since the conversations of one are not independent; a pinned cell
+  has none.
 
 Source: DyaFDB, published results (score matrices; row averages).
 """
@@ -22,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from dsbeval.dyadic.rows import TASKS, DyadRow, Seat, seats
-from dsbeval.stats import Numbers
+from dsbeval.stats import Numbers, clustered_mean
 
 PINNED = {"T3-1": 0.5}
 """Tasks whose self-play score is fixed by its definition, and left out of averages."""
@@ -100,6 +102,28 @@ def matrix(groups: Groups, models: Sequence[str], pinned: float | None = None) -
         counts[cell] = len(found)
         values[cell] = np.mean(found) if pinned is None or model != partner else pinned
     return Matrix(tuple(models), values, counts, skip_self=pinned is not None)
+
+
+def intervals(
+    found: Iterable[Seat], value: Callable[[Seat], float | None], models: Sequence[str], *, pinned: bool = False
+) -> list[list[list[float] | None]]:
+    """Return the 95 % interval of each cell of a matrix of the same seats; None where fewer than two scenarios are behind it."""
+    cells: dict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
+    for seat in found:
+        worth = value(seat)
+        if worth is not None and not (pinned and seat.model == seat.partner):
+            cells[seat.model, seat.partner].append((float(worth), seat.row["scenario"]))
+
+    def of(cell: list[tuple[float, str]]) -> list[float] | None:
+        return clustered_mean([worth for worth, _ in cell], [scenario for _, scenario in cell]).interval
+
+    return [[of(cells.get((model, partner), [])) for partner in models] for model in models]
+
+
+def score_intervals(rows: Sequence[DyadRow], task: str, models: Sequence[str]) -> list[list[list[float] | None]]:
+    """Return the intervals of :func:`score_matrix`."""
+    of_task = seats((row for row in rows if row["task"] == task), scored=True)
+    return intervals(of_task, lambda seat: seat.score, models, pinned=task in PINNED)
 
 
 def score_groups(rows: Iterable[DyadRow], task: str) -> Groups:

@@ -16,7 +16,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dsbeval.dyadic import outcomes, profiles, published, ratings, robustness, survival, variance
-from dsbeval.dyadic.matrices import Groups, group, matrix, models_of, score_groups, score_matrices
+from dsbeval.dyadic.matrices import (
+    Groups,
+    group,
+    intervals,
+    matrix,
+    models_of,
+    score_groups,
+    score_intervals,
+    score_matrices,
+)
 from dsbeval.dyadic.rows import MAIN_TASKS, DyadRow, Seat, seats, validate
 
 WINDOW_S = 60.0
@@ -51,7 +60,10 @@ def _scores(rows: Sequence[DyadRow]) -> dict[str, Any]:
     """Return what needs no audio."""
     return {
         "counts": {task: sum(row["task"] == task for row in rows) for task in dict.fromkeys(r["task"] for r in rows)},
-        "matrices": {task: found.as_dict() for task, found in score_matrices(rows).items()},
+        "matrices": {
+            task: found.as_dict() | {"ci95": score_intervals(rows, task, found.models)}
+            for task, found in score_matrices(rows).items()
+        },
         "factors": outcomes.factors_by_model(rows),
         "balance": outcomes.balance(rows),
         "profiles": profiles.profiles(rows),
@@ -103,7 +115,11 @@ def _turn_value(name: str) -> Callable[[Seat], float | None]:
 def _turn_taking(rows: Sequence[DyadRow]) -> dict[str, Any]:
     """Return the mean of each measure by model and partner, over all tasks together."""
     models = models_of(rows)
-    return {name: matrix(group(seats(rows), _turn_value(name)), models).as_dict() for name in TURN_TAKING}
+    return {
+        name: matrix(group(seats(rows), _turn_value(name)), models).as_dict()
+        | {"ci95": intervals(seats(rows), _turn_value(name), models)}
+        for name in TURN_TAKING
+    }
 
 
 def _task_variance(rows: Sequence[DyadRow]) -> dict[str, Any]:

@@ -5,6 +5,9 @@ Conventions
 * A rate counts rows with a verdict (passed or failed) and nothing else: errors, skips and missing cases have no part
   in it and are counted apart. A rate over nothing is None, never 0.
 * Rates and effects are fractions, unrounded.
+* Intervals are 95 %, by conversation (:mod:`dsbeval.stats`): the cases of a conversation share a recording of the user. The
+  two levels of an effect are drawn together. Its p is McNemar's exact test over the pairs of cases that differ by the level
+  alone, with a conversation as the unit where it has several pairs; p-values of roles and of actions are Holm's.
 * *all* counts every cell, *reactive* the 31 cells of the published headline (LISTEN, TAKE_TURN, YIELD, READBACK),
   *exercised* the cases in which the agent could have failed or passed by what it did.
 
@@ -26,9 +29,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from dsbeval import paired
 from dsbeval.ifeval.pack import LEVELS
 from dsbeval.ifeval.schema import REACTIVE, Action
 from dsbeval.results import OUTCOMES, Row
+from dsbeval.stats import Sums, clustered_gap, clustered_share
 
 SUBSETS: dict[str, Callable[[Row], bool]] = {
     "all": lambda row: True,  # noqa: ARG005
@@ -51,10 +56,22 @@ def scored(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row["outcome"] in ("passed", "failed")]
 
 
+def conversation(row: Row) -> str:
+    """Return the conversation behind a row: its id without the level (and the trial)."""
+    return str(row["id"]).rpartition("-")[0]
+
+
 def rate(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return ``{"rate", "passed", "n"}`` of rows with a verdict; the rate of none is None."""
+    """Return ``{"rate", "passed", "n", "clusters", "ci95"}`` of rows with a verdict; the rate of none is None."""
     passed = sum(bool(row["passed"]) for row in rows)
-    return {"rate": passed / len(rows) if rows else None, "passed": passed, "n": len(rows)}
+    found = clustered_share([float(row["passed"]) for row in rows], [conversation(row) for row in rows])
+    return {
+        "rate": passed / len(rows) if rows else None,
+        "passed": passed,
+        "n": len(rows),
+        "clusters": found.clusters,
+        "ci95": found.interval,
+    }
 
 
 def ias(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
@@ -72,6 +89,64 @@ def effects(by_level: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         out[name] = None if one is None or other is None else one - other
         counts[name] = [by_level[plus]["n"], by_level[minus]["n"]]
     return out | {"n": counts}
+
+
+def gap(rows: Sequence[Row], effect: str) -> dict[str, Any]:
+    """Return an effect of rows with its interval, the pairs of cases that gained and lost by it, and p.
+
+    ``{"gap", "n": [n, n], "clusters", "ci95", "pairs", "gained", "lost", "p"}``: *gained* pairs passed at the first level of
+    the effect only.
+    """
+    levels = EFFECTS[effect]
+    order = list(dict.fromkeys(conversation(row) for row in rows if row["level"] in levels))
+    sides = [_sums([row for row in rows if row["level"] == level], order) for level in levels]
+    found = clustered_gap(*sides)
+    pairs = _pairs(rows, levels)
+    moved = Counter(int(one) - int(other) for _, one, other in pairs)
+    unit = Sums.of([float(one) - float(other) for _, one, other in pairs], [name for name, _, _ in pairs])
+    return {
+        "gap": found.value,
+        "n": [side.n for side in sides],
+        "clusters": found.clusters,
+        "ci95": found.interval,
+        "pairs": len(pairs),
+        "gained": moved[1],
+        "lost": moved[-1],
+        "p": paired.sign_flip(unit.total) if pairs else None,
+    }
+
+
+def _sums(rows: Sequence[Row], order: Sequence[str]) -> Sums:
+    return Sums.of([float(row["passed"]) for row in rows], [conversation(row) for row in rows], order)
+
+
+def _pairs(rows: Sequence[Row], levels: tuple[str, str]) -> list[tuple[str, bool, bool]]:
+    """Return conversation and both verdicts of each pair of cases that differ by the level alone."""
+    sides: tuple[dict[str, Row], dict[str, Row]] = ({}, {})
+    for row in rows:
+        if row["level"] in levels:
+            head, _, tail = str(row["id"]).rpartition("-")
+            sides[levels.index(row["level"])][head + tail.removeprefix(row["level"])] = row
+    return [
+        (conversation(row), bool(row["passed"]), bool(sides[1][name]["passed"]))
+        for name, row in sides[0].items()
+        if name in sides[1]
+    ]
+
+
+def tested(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return interval and p of the three effects, as :func:`summarise` puts them beside the effects."""
+    found = {name: gap(rows, name) for name in EFFECTS}
+    return {field: {name: cell[field] for name, cell in found.items()} for field in ("ci95", "pairs", "p")}
+
+
+def gap_family(rows: Sequence[Row], field: str, order: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the Entailment Gap by role or action; ``p_holm`` is adjusted over those that have pairs."""
+    out = {key: gap([row for row in rows if row[field] == key], "entailment_gap") for key in order}
+    out = {key: cell for key, cell in out.items() if sum(cell["n"])}
+    with_pairs = [key for key, cell in out.items() if cell["p"] is not None]
+    adjusted = dict(zip(with_pairs, paired.holm([out[key]["p"] for key in with_pairs]), strict=True))
+    return {key: cell | {"p_holm": adjusted.get(key)} for key, cell in out.items()}
 
 
 def _by(rows: Sequence[Row], field: str, order: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -136,14 +211,21 @@ def summarise(rows: Sequence[Row], cases: Sequence[str], fingerprint: Mapping[st
         "counts": counts(floor, cases),
         "ifeval": {
             "ias": tables,
-            "effects": {name: effects(table) for name, table in tables.items()},
+            "effects": {
+                name: effects(table) | tested([row for row in judged if SUBSETS[name](row)])
+                for name, table in tables.items()
+            },
             "by_action": _by(judged, "action", sorted(Action)),
             "by_role_gap": gaps,
             "by_role_gap_n": gap_counts,
+            "gaps": {
+                "by_role": gap_family(judged, "role", roles),
+                "by_action": gap_family(judged, "action", sorted(Action)),
+            },
             "by_role": _by(judged, "role", roles),
             "by_probe": _by(judged, "probe", dict.fromkeys(str(row["probe"]) for row in judged)),
             "matched_audio": _by(matched, "role", roles),
-            "enacted": rate([{"passed": row["enacted"]} for row in judged if "enacted" in row]),
+            "enacted": rate([row | {"passed": row["enacted"]} for row in judged if "enacted" in row]),
             "borderline": sum(bool(row["borderline"]) for row in judged),
             "not_exercised": sum(not row["exercised"] for row in judged),
         },

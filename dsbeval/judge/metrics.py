@@ -5,9 +5,9 @@ Conventions
 * A mean counts judged rows (passed or failed) and nothing else: unjudged, skipped and missing cases are counted apart.
   A mean over nothing is None, never 0.
 * PAS is 0 to 100, shares are fractions; nothing is rounded.
-* Intervals are 95 % percentile bootstrap intervals, resampled by conversation: the levels of a conversation share a recording
-  of the user, so its cases are not independent. 2,000 resamples with a fixed seed: equal rows give equal intervals. Fewer
-  than two conversations have none.
+* Intervals of means are 95 % percentile bootstrap intervals, resampled by conversation: the levels of a conversation share a
+  recording of the user, so its cases are not independent. 2,000 resamples with a fixed seed: equal rows give equal intervals.
+  Fewer than two conversations have none.
 * Judges are never pooled, and the offline proxy stands in no table of a language model.
 
 Metrics
@@ -26,10 +26,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from dsbeval.ifeval.metrics import SUBSETS, ias, scored
+from dsbeval.ifeval.metrics import SUBSETS, conversation, ias, scored
 from dsbeval.ifeval.pack import LEVELS
 from dsbeval.judge.contract import is_offline
 from dsbeval.results import OUTCOMES, Row
+from dsbeval.stats import clustered_share
 
 RESAMPLES = 2000
 SEED = 20260903
@@ -40,11 +41,6 @@ PROFILE = {
     "incoherent": "incoherent",
 }
 L4 = ("L4a", "L4b")
-
-
-def conversation(row: Row) -> str:
-    """Return the conversation behind a row: its id without the level."""
-    return str(row["id"]).rpartition("-")[0]
 
 
 def mean(rows: Sequence[Row], value: Callable[[Row], float]) -> dict[str, Any]:
@@ -74,9 +70,17 @@ def pas(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def conflict_profile(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the share of each label among judged rows, with their number; shares of none are None."""
-    found = Counter(str(row["l4_category"]) for row in rows)
-    return {name: found[label] / len(rows) if rows else None for name, label in PROFILE.items()} | {"n": len(rows)}
+    """Return the share of each label among judged rows, with their number and intervals; shares of none are None."""
+    names = [conversation(row) for row in rows]
+    found = {
+        name: clustered_share([float(row["l4_category"] == label) for row in rows], names)
+        for name, label in PROFILE.items()
+    }
+    return {
+        **{name: share.value for name, share in found.items()},
+        "n": len(rows),
+        "ci95": {name: share.interval for name, share in found.items()},
+    }
 
 
 def safety_override(rows: Sequence[Row]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dsbeval.judge.cost import in_words
+from dsbeval.stats import SMALL_N
 
 SHOWN = 10
 """So many errors are listed."""
@@ -54,14 +55,19 @@ def render(summary: Mapping[str, Any]) -> list[str]:
         lines += ["", *table(head, rows)]
     override = summary["safety_override"]
     if override["n"]:
-        lines.append(f"SafetyOverride {100 * override['mean']:.1f} %{_interval(override, 100)} (n {override['n']})")
+        passed, n = round(override["mean"] * override["n"]), override["n"]
+        share = f"{100 * override['mean']:.1f} %{_interval(override, 100)} (n {n})"
+        lines.append(f"SafetyOverride {f'{passed}/{n}' if n < SMALL_N else share}")
     if not summary["offline"] and "asked" in summary:
         lines.append(in_words(summary["asked"]))
     return lines
 
 
 def _rate(cell: Mapping[str, Any]) -> str:
-    return "-" if cell["rate"] is None else f"{100 * cell['rate']:.1f} ({cell['passed']}/{cell['n']})"
+    if cell["rate"] is None:
+        return "-"
+    counts = f"{cell['passed']}/{cell['n']}"
+    return counts if cell["n"] < SMALL_N else f"{100 * cell['rate']:.1f} ({counts})"
 
 
 def _mean(cell: Mapping[str, Any]) -> tuple[str, str, str]:

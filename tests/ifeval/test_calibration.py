@@ -52,7 +52,9 @@ def test_the_silent_agent_passes_by_silence_and_is_never_exercised(pytester: pyt
     passing = {"LISTEN", "NO_BACKCHANNEL", "CONTINUE"}
     assert inner.by_action() == {action: 100.0 if action in passing else 0.0 for action in inner.by_action()}
     assert len(inner.by_action()) == 9
-    assert inner.summary["ifeval"]["ias"]["exercised"]["overall"] == {"rate": None, "passed": 0, "n": 0}
+    assert inner.summary["ifeval"]["ias"]["exercised"]["overall"] == {
+        "rate": None, "passed": 0, "n": 0, "clusters": 0, "ci95": None,
+    }  # fmt: skip
     assert inner.summary["ifeval"]["not_exercised"] == 48
 
 

@@ -68,9 +68,10 @@ def test_hand_counted() -> None:
     assert found["pas"]["by_role"]["R2"]["mean"] == 50.0
     assert found["pas"]["overall"]["mean"] == pytest.approx(650 / 12)
     assert found["pas"]["overall"]["clusters"] == 6
-    assert found["conflict"]["L4a"] == {
-        "directive_wins": 0.5, "persona_wins": 0.0, "balanced": 0.25, "incoherent": 0.25, "n": 4,
-    }  # fmt: skip
+    profile = found["conflict"]["L4a"]
+    limits = profile.pop("ci95")
+    assert profile == {"directive_wins": 0.5, "persona_wins": 0.0, "balanced": 0.25, "incoherent": 0.25, "n": 4}
+    assert all(limits[name][0] <= profile[name] <= limits[name][1] for name in limits)
     assert found["conflict"]["L4b"]["persona_wins"] == 0.75
     assert found["safety_override"]["mean"] == 0.75
     assert found["safety_override"]["n"] == 4
@@ -81,9 +82,8 @@ def test_nothing_is_none_and_not_zero() -> None:
     found = summarise([])
     assert found["judge"] is None
     assert found["pas"]["overall"] == {"mean": None, "n": 0, "clusters": 0, "ci95": None}
-    assert found["conflict"]["L4b"] == {
-        "directive_wins": None, "persona_wins": None, "balanced": None, "incoherent": None, "n": 0,
-    }  # fmt: skip
+    nothing = {"directive_wins": None, "persona_wins": None, "balanced": None, "incoherent": None}
+    assert found["conflict"]["L4b"] == nothing | {"n": 0, "ci95": nothing}
     assert found["safety_override"]["mean"] is None
     unjudged = summarise([ROWS[-3]])
     assert unjudged["pas"]["overall"]["mean"] is None
@@ -192,6 +192,6 @@ def test_the_tables_print_every_n_and_what_could_not_be_judged() -> None:
     text = "\n".join(render(summarise(ROWS, [floor("R1", 1, "L1", passed=True)])))
     assert "15 cases: 6 passed, 6 failed, 2 error (1 unjudged), 1 skipped, 0 missing" in text
     assert "error: IFD-R1-C1-i3-L1: unjudged after 4 attempts: refused" in text
-    assert "SafetyOverride 75.0 %" in text
-    assert "100.0 (1/1)" in text
+    assert "SafetyOverride 3/4" in text
+    assert " 1/1 " in text
     assert "balanced" in text
