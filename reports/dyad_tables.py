@@ -45,6 +45,11 @@ def render(data: Mapping[str, Any], agent: str) -> list[str]:
             lines.append(f"  ... and {len(data[kind]) - SHOWN} more {kind}")
     if data["missing"]:
         lines.append(f"  missing: {', '.join(data['missing'][:5])}{' ...' * (len(data['missing']) > 5)}")
+    lines += [
+        f"with run {run['run']}: agent {run['agent']}, {run['cases']} conversations: {run['error']} error, "
+        f"{run['skipped']} skipped, {run['missing']} missing"
+        for run in data.get("with_runs", ())
+    ]
     if not data.get("matrices"):
         return lines
     for judge in data["judges"]:

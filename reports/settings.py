@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from dsbeval.clock import LATENCIES
 from dsbeval.dyadic.bridge import LEAD_IN_S, WINDOW_S, WINDOWS_S
 from dsbeval.dyadic.protocol import REPEATS, Run, parse_tasks, run_matrix
 from dsbeval.dyadic.rows import MAIN_TASKS
+from dsbeval.dyadic.runs import Earlier, read_earlier
 from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS
 from dsbeval.dyadic.scenarios import load_scenarios
 from dsbeval.dyadic.segments import BENCHMARK as SEGMENTS
@@ -68,6 +70,13 @@ class Settings:
     tasks: tuple[str, ...]
     repeats: int
     window_s: int
+    with_runs: tuple[Path, ...]
+    """Earlier run folders whose conversations join the matrices."""
+
+    @functools.cached_property
+    def earlier(self) -> list[Earlier]:
+        """The earlier runs. Raises :class:`~dsbeval.errors.DsbevalError` where they are unlike this one."""
+        return read_earlier(self.with_runs, self.fingerprint(), root=self.run_dir) if self.with_runs else []
 
     @functools.cached_property
     def dyads(self) -> dict[str, Run]:
@@ -135,6 +144,7 @@ class Settings:
     def _dyadic_fingerprint(self) -> dict[str, Any]:
         """Return what conversations were had with. Partners are in their ids: a folder may hold several."""
         return {
+            "medium": "speech",
             "scenarios": load_scenarios().sha256,
             "window_s": self.window_s,
             "lead_in_s": LEAD_IN_S,
@@ -215,6 +225,13 @@ def add_options(parser: pytest.Parser) -> None:
         choices=[int(window) for window in WINDOWS_S],
         help=f"seconds of a conversation (default: {WINDOW_S:g})",
     )
+    option(
+        "--with-run",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="earlier run folder whose conversations of two agents join the matrices; may be repeated",
+    )
     option("--audio-format", default="wav", choices=FORMATS, help="format of the recordings (default: wav)")
 
 
@@ -256,15 +273,23 @@ def read_settings(config: pytest.Config) -> Settings:
         tasks=MAIN_TASKS if get("--tasks") is None else parse_tasks(get("--tasks")),
         repeats=get("--repeats"),
         window_s=get("--window"),
+        with_runs=() if hasattr(config, "workerinput") else _paths(config, get("--with-run")),
     )
     for partner in settings.partners:
         find_spec(partner, "--partner")
     if settings.partners or get("--tasks") is not None or settings.repeats < 1:
         _ = settings.dyads
     _ = settings.judge_id
+    if settings.with_runs and not settings.dyadic:
+        raise OptionError("--with-run: no conversations of two agents are asked for; name cases/dyadic or a --partner")
+    _ = settings.earlier
     if settings.levels or settings.roles or settings.probes:
         settings.cases(load_pack(settings.pack))
     return settings
+
+
+def _paths(config: pytest.Config, names: Iterable[str]) -> tuple[Path, ...]:
+    return tuple(Path(config.invocation_params.dir, name) for name in names)
 
 
 def _asks_for_dyads(config: pytest.Config) -> bool:
