@@ -38,13 +38,14 @@ def build(
         table["asked"] = totals(row for row in asked if row["judge"] == judge)
     out = {**summarise(floor, cases, fingerprint or folder.fingerprint()), "judges": judges}
     if conversations:
-        out["dyadic"] = _dyadic([row for row in rows if row["item"] == "dyad"], conversations, earlier)
+        out["dyadic"] = dyadic_block([row for row in rows if row["item"] == "dyad"], conversations, earlier)
         if not cases:
             del out["ifeval"]
     return out
 
 
-def _dyadic(rows: Sequence[Row], conversations: Sequence[str], earlier: Sequence[Earlier]) -> dict[str, Any]:
+def dyadic_block(rows: Sequence[Row], conversations: Sequence[str], earlier: Sequence[Earlier] = ()) -> dict[str, Any]:
+    """Return the block of the conversations that were to be run, from their rows."""
     from dsbeval.dyadic.summary import summarise as analyse
 
     def told(outcome: str) -> list[dict[str, Any]]:
