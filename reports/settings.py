@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dsbeval.clock import LATENCIES
+from dsbeval.dyadic import garble
 from dsbeval.dyadic.bridge import LEAD_IN_S, WINDOW_S, WINDOWS_S
 from dsbeval.dyadic.protocol import REPEATS, Run, parse_tasks, run_matrix
 from dsbeval.dyadic.rows import MAIN_TASKS
@@ -34,6 +35,7 @@ from dsbeval.loading import find_spec, parse_args
 from dsbeval.recording import FORMATS
 from dsbeval.results import file_sha256, versions
 from dsbeval.speech.acoustics import KINDS, Acoustics
+from dsbeval.speech.recognise import check_recogniser
 from dsbeval.vad import BENCHMARK, model_sha256
 
 DEFAULT_MODEL = "cascade"
@@ -70,6 +72,8 @@ class Settings:
     tasks: tuple[str, ...]
     repeats: int
     window_s: int
+    garble_watch: str | None
+    """The recogniser that compares speech with text; None where nobody does."""
     with_runs: tuple[Path, ...]
     """Earlier run folders whose conversations join the matrices."""
 
@@ -151,6 +155,7 @@ class Settings:
             "partner_args": {key: self.partner_args[key] for key in sorted(self.partner_args)},
             "segments": asdict(SEGMENTS),
             "turn_taking": asdict(TURN_TAKING),
+            "garble_watch": garble.as_fingerprint(self.garble_watch),
         }
 
 
@@ -226,6 +231,17 @@ def add_options(parser: pytest.Parser) -> None:
         help=f"seconds of a conversation (default: {WINDOW_S:g})",
     )
     option(
+        "--garble-watch",
+        action="store_true",
+        help="record a conversation again, up to five times, while a recogniser does not hear the text in the speech",
+    )
+    option(
+        "--asr",
+        default=None,
+        metavar="NAME",
+        help="recogniser of --garble-watch: pocketsphinx (default) or faster-whisper:DIR",
+    )
+    option(
         "--with-run",
         action="append",
         default=[],
@@ -273,6 +289,7 @@ def read_settings(config: pytest.Config) -> Settings:
         tasks=MAIN_TASKS if get("--tasks") is None else parse_tasks(get("--tasks")),
         repeats=get("--repeats"),
         window_s=get("--window"),
+        garble_watch=(get("--asr") or "pocketsphinx") if get("--garble-watch") else None,
         with_runs=() if hasattr(config, "workerinput") else _paths(config, get("--with-run")),
     )
     for partner in settings.partners:
@@ -280,6 +297,10 @@ def read_settings(config: pytest.Config) -> Settings:
     if settings.partners or get("--tasks") is not None or settings.repeats < 1:
         _ = settings.dyads
     _ = settings.judge_id
+    if settings.garble_watch is not None:
+        check_recogniser(settings.garble_watch)
+    elif get("--asr") is not None:
+        raise OptionError("--asr: nothing is recognised without --garble-watch; add it, or leave --asr out")
     if settings.with_runs and not settings.dyadic:
         raise OptionError("--with-run: no conversations of two agents are asked for; name cases/dyadic or a --partner")
     _ = settings.earlier
