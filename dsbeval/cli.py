@@ -35,12 +35,21 @@ def main() -> None:
 @click.option(
     "--set", "settings", multiple=True, metavar="ACTION.THRESHOLD=VALUE", help="another threshold; may be repeated"
 )
-def score(run: Path, settings: Sequence[str]) -> None:
+@click.option(
+    "--with-run",
+    "with_runs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="an earlier run whose conversations of two agents join the matrices, by the rows that lie there; may be repeated",
+)
+def score(run: Path, settings: Sequence[str], with_runs: Sequence[Path]) -> None:
     """Derive verdicts and summary of RUN again, from its recordings and judgements alone.
 
     Without --set it rewrites report/summary.json; with --set it writes report/rescored.json beside it, so that the
     run's own result stays.
     """
+    from dsbeval.dyadic.runs import join_earlier
     from dsbeval.dyadic.scenarios import load_scenarios
     from dsbeval.ifeval.score import score_run
     from dsbeval.ifeval.verifiers import parse_overrides
@@ -52,6 +61,7 @@ def score(run: Path, settings: Sequence[str]) -> None:
     folder = RunFolder.open(run)
     overrides = parse_overrides(list(settings))
     fingerprint = folder.fingerprint()
+    earlier = join_earlier(with_runs, folder)
     rows = score_run(folder, overrides) + [row for row in folder.rows() if row["item"] == "persona"]
     if conversation_ids(folder):
         rows += dyad_rows(folder, load_scenarios(), fingerprint["judge"]["id"])
@@ -59,7 +69,7 @@ def score(run: Path, settings: Sequence[str]) -> None:
     for action, row in overrides.items():
         thresholds[str(action)].update(row)
     changed = {"thresholds_set": sorted(settings)} if settings else {}
-    summary = build(folder, rows, {**fingerprint, "thresholds": thresholds, **changed})
+    summary = build(folder, rows, {**fingerprint, "thresholds": thresholds, **changed}, earlier)
     path = folder.write_summary(summary, "rescored.json" if settings else "summary.json")
     for line in render(summary):
         click.echo(line)

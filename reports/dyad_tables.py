@@ -46,6 +46,13 @@ def render(data: Mapping[str, Any], agent: str) -> list[str]:
             lines.append(f"  ... and {len(data[kind]) - SHOWN} more {kind}")
     if data["missing"]:
         lines.append(f"  missing: {', '.join(data['missing'][:5])}{' ...' * (len(data['missing']) > 5)}")
+    lines += [
+        f"with run {run['run']}: agent {run['agent']}, {run['cases']} conversations: {run['error']} error, "
+        f"{run['skipped']} skipped, {run['missing']} missing"
+        for run in data.get("with_runs", ())
+    ]
+    if "garble" in data:
+        lines.append(_garble(data["garble"]))
     if not data.get("matrices"):
         return lines
     for judge in data["judges"]:
@@ -55,6 +62,14 @@ def render(data: Mapping[str, Any], agent: str) -> list[str]:
     for task, matrix in data["matrices"].items():
         lines += ["", *_matrix(f"{task} {TASK_NAMES[task]}", matrix)]
     return [*lines, "", *_turn_taking(data["turn_taking"])]
+
+
+def _garble(found: Mapping[str, Any]) -> str:
+    sides = ", ".join(f"{model} {n}" for model, n in found["garbled_sides"].items())
+    return (
+        f"garble watch: {found['flagged']} of {found['watched']} conversations flagged, {found['recorded_again']} recorded "
+        f"again, {found['garbled']} garbled for good{f' (sides: {sides})' if sides else ''}"
+    )
 
 
 def _short(models: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from dsbeval.dyadic.runs import check_apart
 from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS
 from dsbeval.errors import DsbevalError
 from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
@@ -103,6 +104,7 @@ def _create_run(config: pytest.Config, cases: Iterable[str]) -> None:
         return
     settings = settings_of(config)
     try:
+        check_apart(wanted, settings.fingerprint(), settings.run_dir, settings.earlier)
         RunFolder.create(settings.run_dir, settings.fingerprint(), wanted, resume=settings.resume)
     except DsbevalError as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
@@ -210,7 +212,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     from reports.tables import sections
 
     folder = RunFolder.open(run_dir)
-    summary = build(folder)
+    summary = build(folder, earlier=settings_of(config).earlier)
     path = folder.write_summary(summary)
     for title, lines in sections(summary, width=terminalreporter._tw.fullwidth):
         terminalreporter.section(title)

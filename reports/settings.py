@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from typing import Any
 import pytest
 
 from dsbeval.clock import LATENCIES
+from dsbeval.dyadic import garble
 from dsbeval.dyadic.bridge import LEAD_IN_S, WINDOW_S, WINDOWS_S
 from dsbeval.dyadic.protocol import REPEATS, Run, parse_tasks, run_matrix
 from dsbeval.dyadic.rows import MAIN_TASKS, TASKS
+from dsbeval.dyadic.runs import Earlier, read_earlier
 from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS_ROOT
 from dsbeval.dyadic.scenarios import load_scenarios
 from dsbeval.dyadic.segments import BENCHMARK as SEGMENTS
@@ -33,6 +36,7 @@ from dsbeval.recording import FORMATS
 from dsbeval.replay.grid import DYADS, IFEVAL, Grid
 from dsbeval.results import file_sha256, versions
 from dsbeval.speech.acoustics import KINDS, Acoustics
+from dsbeval.speech.recognise import check_recogniser
 from dsbeval.vad import BENCHMARK, model_sha256
 from reports.replaying import add_option, overlaid, read_model, replayed
 
@@ -70,13 +74,23 @@ class Settings:
     tasks: tuple[str, ...]
     repeats: int
     window_s: int
-    ifeval: bool = True
+    ifeval: bool
     """Whether cases of DSB-IFEval are asked for: not where a folder that is replayed has none."""
 
     @functools.cached_property
     def replay(self) -> Grid | None:
         """The recordings that are replayed; None where the run makes its own."""
         return replayed(self.model, self.model_args)
+
+    garble_watch: str | None
+    """The recogniser that compares speech with text; None where nobody does."""
+    with_runs: tuple[Path, ...]
+    """Earlier run folders whose conversations join the matrices."""
+
+    @functools.cached_property
+    def earlier(self) -> list[Earlier]:
+        """The earlier runs. Raises :class:`~dsbeval.errors.DsbevalError` where they are unlike this one."""
+        return read_earlier(self.with_runs, self.fingerprint(), root=self.run_dir) if self.with_runs else []
 
     @functools.cached_property
     def dyads(self) -> dict[str, Run]:
@@ -148,12 +162,14 @@ class Settings:
     def _dyadic_fingerprint(self) -> dict[str, Any]:
         """Return what conversations were had with. Partners are in their ids: a folder may hold several."""
         return {
+            "medium": "speech",
             "scenarios": load_scenarios().sha256,
             "window_s": self.window_s,
             "lead_in_s": LEAD_IN_S,
             "partner_args": {key: self.partner_args[key] for key in sorted(self.partner_args)},
             "segments": asdict(SEGMENTS),
             "turn_taking": asdict(TURN_TAKING),
+            "garble_watch": garble.as_fingerprint(self.garble_watch),
         }
 
 
@@ -229,6 +245,24 @@ def add_options(parser: pytest.Parser) -> None:
         choices=[int(window) for window in WINDOWS_S],
         help=f"seconds of a conversation (default: {WINDOW_S:g})",
     )
+    option(
+        "--garble-watch",
+        action="store_true",
+        help="record a conversation again, up to five times, while a recogniser does not hear the text in the speech",
+    )
+    option(
+        "--asr",
+        default=None,
+        metavar="NAME",
+        help="recogniser of --garble-watch: pocketsphinx (default) or faster-whisper:DIR",
+    )
+    option(
+        "--with-run",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="earlier run folder whose conversations of two agents join the matrices; may be repeated",
+    )
     option("--audio-format", default="wav", choices=FORMATS, help="format of the recordings (default: wav)")
 
 
@@ -273,15 +307,28 @@ def read_settings(config: pytest.Config) -> Settings:
         repeats=get("--repeats"),
         window_s=get("--window"),
         ifeval=grid is None or grid.holds(IFEVAL),
+        garble_watch=(get("--asr") or "pocketsphinx") if get("--garble-watch") else None,
+        with_runs=() if hasattr(config, "workerinput") else _paths(config, get("--with-run")),
     )
     for partner in settings.partners:
         find_spec(partner, "--partner")
     if settings.partners or settings.replay is not None or get("--tasks") is not None or settings.repeats < 1:
         _ = settings.dyads
     _ = settings.judge_id
+    if settings.garble_watch is not None:
+        check_recogniser(settings.garble_watch)
+    elif get("--asr") is not None:
+        raise OptionError("--asr: nothing is recognised without --garble-watch; add it, or leave --asr out")
+    if settings.with_runs and not settings.dyadic:
+        raise OptionError("--with-run: no conversations of two agents are asked for; name cases/dyadic or a --partner")
+    _ = settings.earlier
     if settings.levels or settings.roles or settings.probes:
         settings.cases(load_pack(settings.pack))
     return settings
+
+
+def _paths(config: pytest.Config, names: Iterable[str]) -> tuple[Path, ...]:
+    return tuple(Path(config.invocation_params.dir, name) for name in names)
 
 
 def _asks_for_dyads(config: pytest.Config) -> bool:

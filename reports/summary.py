@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dsbeval.dyadic.runs import Earlier
 from dsbeval.ifeval.metrics import counts, summarise
 from dsbeval.ifeval.score import case_ids
 from dsbeval.judge.cache import Store
@@ -15,11 +16,15 @@ from dsbeval.results import Row, RunFolder
 
 
 def build(
-    folder: RunFolder, rows: Sequence[Row] | None = None, fingerprint: dict[str, Any] | None = None
+    folder: RunFolder,
+    rows: Sequence[Row] | None = None,
+    fingerprint: dict[str, Any] | None = None,
+    earlier: Sequence[Earlier] = (),
 ) -> dict[str, Any]:
     """Return ``report/summary.json`` of a run. Each benchmark has a block if the run has cases of it.
 
-    ``rows`` and ``fingerprint`` stand in for the run's own where it was scored again.
+    ``rows`` and ``fingerprint`` stand in for the run's own where it was scored again. The conversations of ``earlier`` runs join
+    the analyses of two agents; outcomes, errors and skips are the run's own.
     """
     rows = folder.rows() if rows is None else rows
     cases, conversations = case_ids(folder), conversation_ids(folder)
@@ -33,13 +38,14 @@ def build(
         table["asked"] = totals(row for row in asked if row["judge"] == judge)
     out = {**summarise(floor, cases, fingerprint or folder.fingerprint()), "judges": judges}
     if conversations:
-        out["dyadic"] = _dyadic([row for row in rows if row["item"] == "dyad"], conversations)
+        out["dyadic"] = dyadic_block([row for row in rows if row["item"] == "dyad"], conversations, earlier)
         if not cases:
             del out["ifeval"]
     return out
 
 
-def _dyadic(rows: Sequence[Row], conversations: Sequence[str]) -> dict[str, Any]:
+def dyadic_block(rows: Sequence[Row], conversations: Sequence[str], earlier: Sequence[Earlier] = ()) -> dict[str, Any]:
+    """Return the block of the conversations that were to be run, from their rows."""
     from dsbeval.dyadic.summary import summarise as analyse
 
     def told(outcome: str) -> list[dict[str, Any]]:
@@ -52,5 +58,6 @@ def _dyadic(rows: Sequence[Row], conversations: Sequence[str]) -> dict[str, Any]
         "errors": told("error"),
         "skipped": told("skipped"),
         "missing": sorted(set(conversations) - {str(row["id"]) for row in rows}),
-        **analyse(rows),
+        **({"with_runs": [run.as_dict() for run in earlier]} if earlier else {}),
+        **analyse([*rows, *(row for run in earlier for row in run.rows)]),
     }

@@ -8,8 +8,9 @@ Conventions
 * ``seats`` says who plays the sides a and b: ``ab`` the model under test plays a and the partner b, ``ba`` the other way
   round. ``opener`` is a side. An id says all of it: ``DYA-T1-1-01-ab-oA-r1``; where one folder holds several pairings, the
   partner's name follows: ``DYA-T1-1-01-ab-oA-r1@echo``.
-* Seeds come from the run's seed, the conversation and the side alone. They are the same whoever the partner is, so pairings
-  differ by the partner and not by chance.
+* Seeds come from the run's seed, the conversation, the side and the take alone. They are the same whoever the partner is, so
+  pairings differ by the partner and not by chance. There is more than one take only where a garbled one is recorded again
+  (:mod:`dsbeval.dyadic.garble`).
 
 Source: DyaFDB (arXiv 2610.08125), protocol.
 """
@@ -78,9 +79,10 @@ class Run:
         """Return the name at each side."""
         return {"a": model, "b": partner} if self.seats == "ab" else {"a": partner, "b": model}
 
-    def seeds(self, seed: int) -> tuple[int, int]:
-        """Return the seeds of the two sides."""
-        a, b = (_seed(f"{seed}/{self.conversation}/{side}") for side in SIDES)
+    def seeds(self, seed: int, take: int = 0) -> tuple[int, int]:
+        """Return the seeds of the two sides; ``take`` counts the recordings of one conversation."""
+        again = f"/take{take}" if take else ""
+        a, b = (_seed(f"{seed}/{self.conversation}/{side}{again}") for side in SIDES)
         return a, b
 
 
@@ -159,11 +161,12 @@ def record_run(
     latency: str = "none",
     wall: WallClock | None = None,
     names: tuple[str, str] | None = None,
+    take: int = 0,
 ) -> DyadRecording:
     """Record a conversation of a pairing, with everything in it that scoring needs.
 
     In self-play ``model`` and ``partner`` are two instances of one agent, or the same one. ``names`` are what the model and
-    the partner are called in tables, where that is not the agents' own.
+    the partner are called in tables, where that is not the agents' own. Another ``take`` has other seeds.
     """
     scenario = suite.scenarios[run.scenario]
     a, b = (model, partner) if run.seats == "ab" else (partner, model)
@@ -172,7 +175,7 @@ def record_run(
         a,
         b,
         (suite.prompt(scenario, "a", run.opener), suite.prompt(scenario, "b", run.opener)),
-        run.seeds(seed),
+        run.seeds(seed, take),
         opener=run.opener,
         window_s=window_s,
         lead_in_s=lead_in_s,

@@ -13,6 +13,8 @@ Conventions
 * Times are seconds of the session, None where it did not happen; ``end_s`` is where observation ended.
 * ``speech`` keeps the segments of both sides in samples of the session clock, so that turn-taking can be measured again
   with other thresholds without audio. In a text pairing it is empty and ``turn_taking`` is None.
+* ``garble``, where a watcher listened: every take with its seeds and shares, and the sides that are garbled for good
+  (:mod:`dsbeval.dyadic.garble`).
 * A row that was measured is counted whatever its outcome: where a judge was not asked or has not answered, its scores are None,
   and its turn-taking is as good as any. A row that lacks ``scores`` is that of a conversation that broke or was not had.
 

@@ -7,6 +7,7 @@ Conventions
 * A side that said nothing is out of role, asked for nothing and agreed to nothing: no judge is asked about it. One that
   spoke without any text (:attr:`~dsbeval.dyadic.transcript.Heard.wordless`) may have said anything: what is scored by words
   is None, and only channel occupancy is left.
+* A garbled side (:mod:`dsbeval.dyadic.garble`) is scored as one that said nothing, and with one the two settled on nothing.
 * Scores are in [0, 1]; None is no score (:mod:`dsbeval.dyadic.rows`). What fails an item is in :mod:`dsbeval.dyadic.verdict`.
 
 ======= ============================== =========================================== =========
@@ -36,7 +37,7 @@ from dsbeval.dyadic.figures import amounts
 from dsbeval.dyadic.leaks import find_leak, find_point, find_reason
 from dsbeval.dyadic.rows import SIDES, Side, SideScores
 from dsbeval.dyadic.schema import AnyScenario, other
-from dsbeval.dyadic.transcript import Heard
+from dsbeval.dyadic.transcript import OF_BOTH, Heard
 from dsbeval.dyadic.turn_taking import measure_both
 from dsbeval.judge.dyadic import NONE
 from dsbeval.spans import Span
@@ -55,7 +56,7 @@ def score(scenario: AnyScenario, heard: Heard, answers: Answers | None = None) -
 def unjudged(scenario: AnyScenario, heard: Heard, answers: Answers | None) -> list[str]:
     """Return the names of the answers that the score of a conversation needs and does not have."""
     needed: list[str] = []
-    if heard.transcript:
+    if heard.transcript and not (heard.garbled and scenario.archetype in OF_BOTH):
         match scenario.archetype:
             case "T1-1" | "T1-2":
                 needed = [f"adherence_{side}" for side in scenario.score.scored if side in heard.speakers]
@@ -93,7 +94,7 @@ def _label(heard: Heard, answers: Answers, name: str) -> str | None:
     """Return a label; of a conversation without a word it is none, and None where nobody has judged or can."""
     if heard.wordless:
         return None
-    return NONE if not heard.transcript else cast("str | None", _answer(answers, name))
+    return NONE if heard.garbled or not heard.transcript else cast("str | None", _answer(answers, name))
 
 
 def _said_yes(heard: Heard, answers: Answers, name: str, side: Side) -> bool | None:
@@ -110,7 +111,8 @@ def _said_yes(heard: Heard, answers: Answers, name: str, side: Side) -> bool | N
 def _adherence(scenario: AnyScenario, heard: Heard, answers: Answers) -> Scores:
     out: Scores = {}
     for side in scenario.score.scored:
-        label = _answer(answers, f"adherence_{side}") if heard.speech[side] else "no"
+        mute = side in heard.garbled or not heard.speech[side]
+        label = "no" if mute else _answer(answers, f"adherence_{side}")
         out[side] = {
             "score": None if label is None else float(label in IN_ROLE),
             "adherence": label,
@@ -209,7 +211,7 @@ def _negotiating(scenario: AnyScenario, heard: Heard, answers: Answers) -> Score
 def agreed_price(heard: Heard, answers: Answers) -> float | None:
     """Return the price that the judge names, if it is in the transcript: a price that nobody said is none."""
     price = _answer(answers, "price")
-    if heard.wordless or not isinstance(price, (int, float)) or isinstance(price, bool):
+    if heard.wordless or heard.garbled or not isinstance(price, (int, float)) or isinstance(price, bool):
         return None
     said = amounts(" . ".join(segment.text for side in SIDES for segment in heard.segments[side]))
     return float(price) if int(price) in said else None

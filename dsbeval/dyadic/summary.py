@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from dsbeval.dyadic import outcomes, profiles, published, ratings, robustness, survival, variance
+from dsbeval.dyadic import garble, outcomes, profiles, published, ratings, robustness, survival, variance
 from dsbeval.dyadic.matrices import (
     Groups,
     group,
@@ -42,6 +42,9 @@ def summarise(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     spoken = [row for row in found if row["medium"] == "speech"]
     text = [row for row in found if row["medium"] == "text"]
     out: dict[str, Any] = {"conversations": len(found), "models": list(models_of(found))}
+    watched = garble.counted(spoken)
+    if watched is not None:
+        out["garble"] = watched
     if spoken:
         window = _window(spoken)
         chosen = [row for row in spoken if row["window_s"] == window]

@@ -5,6 +5,8 @@ Conventions
 * The transcript holds no name of a model, no pairing and no role: *Speaker A* is whose line comes first
   (:func:`dsbeval.dyadic.segments.transcript`).
 * One closed question a measure, and none about a side that said nothing: that is scored without a judge.
+* A *garbled* side (:mod:`dsbeval.dyadic.garble`) spoke, but not its text: it said nothing in words, and where a measure is of
+  what the two agreed on, nobody is asked.
 * What the judge is told of the scenario is what its question is about: the role of the speaker in question, the candidates, the
   options, the action, the goods. The secret of T4-2 is not shown; the sentence that states it is, with a gap.
 
@@ -30,6 +32,8 @@ from dsbeval.recording import TimedText
 from dsbeval.spans import Timeline
 
 GAP = "(left out here)"
+OF_BOTH = ("T2", "T4-1", "T4-3", "T4-4")
+"""Tasks whose judged measure is what the two settled on."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Heard:
     segments: Mapping[Side, tuple[Segment, ...]]
     voiced: Mapping[Side, tuple[TimedText, ...]]
     length: int
+    garbled: tuple[Side, ...] = ()
+    """Sides whose speech is not their text, by the last take of the garble watcher."""
 
     @property
     def transcript(self) -> str:
@@ -56,7 +62,7 @@ class Heard:
     def wordless(self) -> tuple[Side, ...]:
         """The sides that spoke without any text: what they said is not known, as of an agent that gives no text."""
         speakers = self.speakers
-        return tuple(side for side in SIDES if self.speech[side] and side not in speakers)
+        return tuple(side for side in SIDES if self.speech[side] and side not in speakers and side not in self.garbled)
 
     @property
     def end_s(self) -> float:
@@ -67,10 +73,11 @@ class Heard:
 def hear(recording: DyadRecording, settings: EnergySettings = BENCHMARK) -> Heard:
     """Segment a recording and attach its texts."""
     speech: dict[Side, Timeline] = {side: speech_segments(recording.audio(side), settings) for side in SIDES}
-    attached = {side: attach(speech[side], recording.text(side)) for side in SIDES}
+    garbled: tuple[Side, ...] = tuple(recording.meta.get("garble", {}).get("garbled", ()))
+    attached = {side: attach(speech[side], () if side in garbled else recording.text(side)) for side in SIDES}
     segments: dict[Side, tuple[Segment, ...]] = {side: attached[side][0] for side in SIDES}
     voiced: dict[Side, tuple[TimedText, ...]] = {side: attached[side][1] for side in SIDES}
-    return Heard("speech", speech, segments, voiced, recording.length)
+    return Heard("speech", speech, segments, voiced, recording.length, garbled)
 
 
 def hear_talk(talk: Talk) -> Heard:
@@ -88,7 +95,7 @@ def questions(scenario: AnyScenario, heard: Heard, seed: int = 0) -> dict[str, Q
     """
     lines, speakers, score = heard.transcript, heard.speakers, scenario.score
     out: dict[str, Question] = {}
-    if not lines:
+    if not lines or (heard.garbled and scenario.archetype in OF_BOTH):
         return out
     match scenario.archetype:
         case "T1-1" | "T1-2":

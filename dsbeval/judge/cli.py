@@ -1,4 +1,4 @@
-"""The commands ``dsbeval judge`` and ``dsbeval agree``: judge a finished run, and compare its judges."""
+"""The commands ``dsbeval judge`` and ``dsbeval agree``: judge a finished run again, and compare its judges."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import click
 from dsbeval.errors import OptionError, near
 
 if TYPE_CHECKING:
+    from dsbeval.dyadic.runs import Earlier
     from dsbeval.judge.run import Plan
     from dsbeval.results import Row
 
@@ -43,14 +44,30 @@ INTERRUPTED = 130
 @click.option("--price", metavar="IN,OUT", help="US dollars a million tokens, in and out.")
 @click.option("--pas-pass", type=click.IntRange(0, 100), default=50, show_default=True, help="Lowest PAS that passes.")
 @click.option("--pack", "root", type=click.Path(path_type=Path), help="The pack of the run. Default: the suite's own.")
+@click.option(
+    "--with-run",
+    "with_runs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="An earlier run whose conversations of two agents join the matrices, as this judge has judged them there.",
+)
 def judge(
-    run: Path, spec: str, base_url: str | None, repeats: int, price: str | None, pas_pass: int, root: Path | None
+    run: Path,
+    spec: str,
+    base_url: str | None,
+    repeats: int,
+    price: str | None,
+    pas_pass: int,
+    root: Path | None,
+    with_runs: tuple[Path, ...],
 ) -> None:
-    """Judge the persona items of RUN again, from its recordings alone.
+    """Judge the persona items and the conversations of RUN again, from its recordings alone.
 
     Only what is missing is asked; answers of other judges stay beside these. Replies go to RUN/judgements.jsonl as they come, so
     an interrupt loses nothing: run the same command to go on. Exit status 1: some case could not be judged.
     """
+    from dsbeval.dyadic.runs import join_earlier
     from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
     from dsbeval.judge.cache import Store
     from dsbeval.judge.choose import make_judge
@@ -67,6 +84,7 @@ def judge(
     if store.torn:
         click.echo(f"{store.path.name}: {store.torn} torn line(s) passed over; what they held is asked again")
     try:
+        earlier = join_earlier(with_runs, folder, chosen.id)
         plan = plan_run(chosen, folder, pack, store, repeats=repeats)
         _print_plan(plan)
         written = _carry_out(plan)
@@ -75,14 +93,14 @@ def judge(
     _print_totals(written)
     if repeats > 1:
         _print_self(store, chosen.id)
-    sys.exit(_print_summary(folder, pack, store, chosen.id, pas_pass))
+    sys.exit(_print_summary(folder, pack, store, chosen.id, pas_pass, earlier))
 
 
 def _print_plan(plan: Plan) -> None:
     from dsbeval.judge.cost import estimate
 
     calls = [call.question for call in plan.calls]
-    cases = sum(len(call.cases) for call in plan.calls)
+    cases = sum(len(call.places) for call in plan.calls)
     expected = estimate(calls, getattr(plan.judge, "price", None))
     shared = f" ({cases - len(calls)} share a prompt)" if cases > len(calls) else ""
     click.echo(f"judge {plan.judge.id}: {plan.wanted} judgements, {plan.there} there already, {cases} to do{shared}")
@@ -143,19 +161,46 @@ def _print_self(store: Any, judge_id: str) -> None:
     _echo(render_self(judge_id, self_agreement(rows)))
 
 
-def _print_summary(folder: Any, pack: Any, store: Any, judge_id: str, pas_pass: int) -> int:
+def _print_summary(folder: Any, pack: Any, store: Any, judge_id: str, pas_pass: int, earlier: list[Earlier]) -> int:
+    """Write the judge's own summary, print its tables, and return the exit status."""
     from dsbeval.ifeval.score import case_ids
+    from dsbeval.judge.contract import is_offline
     from dsbeval.judge.metrics import summarise
     from dsbeval.judge.run import persona_rows
     from dsbeval.judge.tables import render
 
-    floor = [row for row in folder.rows() if row["item"] == "floor"]
-    rows = persona_rows(folder, pack, store, judge_id, pas_pass=pas_pass)
-    summary = {**summarise(rows, floor, case_ids(folder)), "pas_pass": pas_pass}
-    click.echo("")
-    _echo(render(summary))
+    summary: dict[str, Any] = {"judge": judge_id, "offline": is_offline(judge_id)}
+    unjudged = False
+    cases = case_ids(folder)
+    if cases:
+        floor = [row for row in folder.rows() if row["item"] == "floor"]
+        rows = persona_rows(folder, pack, store, judge_id, pas_pass=pas_pass)
+        summary = {**summarise(rows, floor, cases), "pas_pass": pas_pass}
+        unjudged = bool(summary["counts"]["unjudged"])
+        click.echo("")
+        _echo(render(summary))
+    conversations = _dyads(folder, judge_id, earlier)
+    if conversations is not None:
+        from reports.dyad_tables import render as render_dyads
+
+        summary["dyadic"] = conversations
+        unjudged |= any(entry["message"].startswith("unjudged") for entry in conversations["errors"])
+        click.echo("")
+        _echo(render_dyads(conversations, folder.fingerprint().get("agent", "?")))
     click.echo(f"summary: {folder.write_summary(summary, summary_name(judge_id))}")
-    return UNJUDGED if summary["counts"]["unjudged"] else 0
+    return UNJUDGED if unjudged else 0
+
+
+def _dyads(folder: Any, judge_id: str, earlier: list[Earlier]) -> dict[str, Any] | None:
+    """Return the block of the conversations of two agents as one judge has judged them; None where there are none."""
+    from dsbeval.dyadic.scenarios import load_scenarios
+    from dsbeval.judge.dyads import conversation_ids, dyad_rows
+    from reports.summary import dyadic_block
+
+    conversations = conversation_ids(folder)
+    if not conversations:
+        return None
+    return dyadic_block(dyad_rows(folder, load_scenarios(), judge_id), conversations, earlier)
 
 
 def summary_name(judge_id: str) -> str:

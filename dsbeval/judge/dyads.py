@@ -61,6 +61,10 @@ class Conversation:
         """What a judge is asked about it."""
         return questions(self.scenario, self.heard)
 
+    def question(self, name: str, seed: int) -> Question:
+        """Return one of its questions with another seed."""
+        return replace(self.questions[name], seed=seed)
+
 
 def read_conversation(recordings: Path, name: str, suite: Suite) -> Conversation:
     """Read a conversation and segment it.
