@@ -14,6 +14,7 @@ import numpy as np
 
 from dsbeval.agent import Agent, Brief, Emission, PrivilegedAgent, PrivilegedSession, Session, check_emissions
 from dsbeval.audio import RATE, Signal, frames, resample
+from dsbeval.clock import make_clock
 from dsbeval.errors import DsbevalError
 from dsbeval.spans import Span
 
@@ -72,10 +73,15 @@ def open_session(agent: Agent, prompt: str, seed: int) -> Session:
 
 
 def converse(agent: Agent, session: Session, audio: Signal, *, finish: bool = True) -> Heard:
-    """Feed ``audio`` (24 kHz) to a session, frame by frame, and keep everything it returns."""
+    """Feed ``audio`` (24 kHz) to a session, frame by frame, and keep everything it returns.
+
+    An agent on the wall clock is fed in real time.
+    """
     capabilities = agent.capabilities
+    clock = make_clock(capabilities.clock, "none", capabilities.clock_frame)
     out: list[Emission] = []
-    for frame in frames(resample(audio, RATE, capabilities.input_rate), capabilities.frame):
+    for index, frame in enumerate(frames(resample(audio, RATE, capabilities.input_rate), capabilities.frame), 1):
+        clock.ready(index * capabilities.clock_frame)
         out.extend(check_emissions(session.step(frame.copy()), capabilities, agent.name))
         if out and out[-1].done:
             return Heard(tuple(out))
@@ -127,7 +133,10 @@ def an_emission_is_not_changed_later(agent: Agent) -> None:
     capabilities = agent.capabilities
     with open_session(agent, "", 0) as session:
         kept: list[tuple[Signal, Signal]] = []
-        for frame in frames(resample(user_audio(), RATE, capabilities.input_rate), capabilities.frame):
+        clock = make_clock(capabilities.clock, "none", capabilities.clock_frame)
+        heard = frames(resample(user_audio(), RATE, capabilities.input_rate), capabilities.frame)
+        for index, frame in enumerate(heard, 1):
+            clock.ready(index * capabilities.clock_frame)
             returned = check_emissions(session.step(frame), capabilities, agent.name)
             kept.extend((emission.audio, emission.audio.copy()) for emission in returned)
     changed = any(not np.array_equal(now, then) for now, then in kept)

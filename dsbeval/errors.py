@@ -22,6 +22,17 @@ class AgentError(DsbevalError):
     """An agent cannot be loaded, or broke its contract while it ran."""
 
 
+class SessionLostError(AgentError):
+    """A service broke a conversation off, or could not take it on: it may be had again, but only from its beginning.
+
+    ``wait_s``: the service asks to be left alone for so long; None where it does not say.
+    """
+
+    def __init__(self, message: str, wait_s: float | None = None) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
 class RunError(DsbevalError):
     """A run folder is missing something, or is not what the command needs."""
 
