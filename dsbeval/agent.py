@@ -14,13 +14,14 @@ Conventions
   is a burst: it is queued and plays out in real time.
 * The emission of the frame that begins at time t is heard from ``t + output_delay`` on (default: one frame, since a
   frame cannot be answered before it has been heard).
-* An exception in an agent is an *error* of the case, never a failed probe.
+* An exception in an agent is an *error* of the case, never a failed probe. A
+  :class:`~dsbeval.errors.SessionLostError` says that the case may be had again from its beginning.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from types import TracebackType
@@ -107,7 +108,10 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class TextToken:
-    """A piece of the agent's own text, ``offset_s`` seconds after the start of the audio it comes with."""
+    """A piece of the agent's own text, ``offset_s`` seconds after the start of the audio it comes with.
+
+    Without audio that start is where further audio would be heard; a negative offset then points into what is queued.
+    """
 
     text: str
     offset_s: float = 0.0
@@ -145,6 +149,10 @@ class Session(ABC):
         """Return what the agent says once the user side has ended; called once, after the last step."""
         return NOTHING
 
+    def facts(self) -> Mapping[str, Any]:
+        """Return what is to be kept about the session in rec.json, as plain data; asked after the last step."""
+        return {}
+
     def close(self) -> None:  # noqa: B027  optional: most sessions hold nothing
         """Let go of the state. Called exactly as often as somebody likes; a second call does nothing."""
 
@@ -157,10 +165,28 @@ class Session(ABC):
         self.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an agent has used of a service since it was built.
+
+    Parameters
+    ----------
+    of : mapping
+        What was used, in words: the model, where it is, how it was asked. Equal ones are added up.
+    counts : mapping
+        Sessions, tokens, seconds; ``cost_usd`` where every one of them has a price.
+    """
+
+    of: Mapping[str, str]
+    counts: Mapping[str, float]
+
+
 class Agent(ABC):
     """A model on its device. Loaded once a worker, opened once a case."""
 
     name: str = ""
+    concurrency: int | None = None
+    """How many of its sessions may be open at once, over all workers of a run; None: as many as there are."""
 
     @property
     @abstractmethod
@@ -170,6 +196,10 @@ class Agent(ABC):
     @abstractmethod
     def open(self, prompt: str, seed: int) -> Session:
         """Return a session in a fresh state. An empty prompt means none."""
+
+    def usage(self) -> Usage | None:
+        """Return what has been used of a service so far, counted from when the agent was built; None: nothing is counted."""
+        return None
 
     def close(self) -> None:  # noqa: B027  optional
         """Free the device. A second call does nothing."""

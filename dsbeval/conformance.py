@@ -82,7 +82,10 @@ def paced(agent: Agent, audio: Signal) -> Iterator[Signal]:
 
 
 def converse(agent: Agent, session: Session, audio: Signal, *, finish: bool = True) -> Heard:
-    """Feed ``audio`` (24 kHz) to a session, frame by frame, and keep everything it returns."""
+    """Feed ``audio`` (24 kHz) to a session, frame by frame, and keep everything it returns.
+
+    An agent on the wall clock is fed in real time.
+    """
     capabilities = agent.capabilities
     out: list[Emission] = []
     for frame in paced(agent, audio):

@@ -26,6 +26,17 @@ class ModelsError(DsbevalError):
     """What is said about models is wrong: a needs.toml, a models.toml; or an environment is not what a model needs."""
 
 
+class SessionLostError(AgentError):
+    """A service broke a conversation off, or could not take it on: it may be had again, but only from its beginning.
+
+    ``wait_s``: the service asks to be left alone for so long; None where it does not say.
+    """
+
+    def __init__(self, message: str, wait_s: float | None = None) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
 class RunError(DsbevalError):
     """A run folder is missing something, or is not what the command needs."""
 

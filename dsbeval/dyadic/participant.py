@@ -259,12 +259,14 @@ class Participant:
 
     def facts(self) -> dict[str, Any]:
         """Return what is kept about the side in rec.json."""
+        told = {} if self._session is None else dict(self._session.facts())
         return {
             "agent": self.agent.name,
             "capabilities": self._capabilities.as_dict(),
             "prompt_taken": self._capabilities.prompt,
             "answered_after": self.delay,
             "heard_late": self.ear.late,
+            **({"session": told} if told else {}),
         }
 
 

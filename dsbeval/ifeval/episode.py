@@ -68,6 +68,7 @@ def record_case(
         line = Line(session, capabilities, agent.name, clock, under)
         heard = tuple(in_session(turn.audio, acoustics, room_seed) for turn in turns)
         played = _play(line, turns, heard, probe.barge_in_after_s, protocol, capabilities.interaction)
+        facts = dict(session.facts())
     window = scored_window(rule, turns[1], played.turn2.start)
     user, model = line.record(max(played.end, window.start + 1))
     meta = {
@@ -81,6 +82,7 @@ def record_case(
         "turn1_onset_s": round(played.turn1.start / RATE, 3),
         "turn2_onset_s": round(played.turn2.start / RATE, 3),
         **({"realtime": report} if (report := clock.report()) else {}),
+        **({"session": facts} if facts else {}),
         "barge_in": probe.barge_in_after_s is not None,
         "barge_in_forced": played.forced,
         "window": window_facts(window),
