@@ -164,11 +164,10 @@ def an_unfinished_session_leaves_nothing_behind(agent: Agent) -> None:
     with open_session(agent, "Answer at length.", 4) as session:
         converse(agent, session, user_audio()[: RATE + RATE // 3], finish=False)
     with open_session(agent, "", 3) as session:
+        if not agent.capabilities.seed:
+            return  # it could be opened anew; there is no telling more
         again = converse(agent, session, user_audio())
-    if agent.capabilities.seed:
-        _require(
-            _same(first, again), f"{agent.name}: a session depends on the one before; open must give a fresh state"
-        )
+    _require(_same(first, again), f"{agent.name}: a session depends on the one before; open must give a fresh state")
 
 
 @check

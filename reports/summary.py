@@ -13,6 +13,7 @@ from dsbeval.judge.cost import totals
 from dsbeval.judge.dyads import conversation_ids
 from dsbeval.judge.metrics import summarise_judges
 from dsbeval.results import Row, RunFolder
+from dsbeval.usage import totals
 
 
 def build(
@@ -41,6 +42,8 @@ def build(
         out["dyadic"] = dyadic_block([row for row in rows if row["item"] == "dyad"], conversations, earlier)
         if not cases:
             del out["ifeval"]
+    if used := totals(folder.root):
+        out["usage"] = used
     return out
 
 

@@ -13,6 +13,7 @@ from dsbeval.ifeval.pack import LEVELS
 from dsbeval.judge.tables import render as render_judge
 from dsbeval.stats import SMALL_N
 from reports.dyad_tables import render as render_dyads
+from reports.usage_lines import usage_line
 
 SUBSET_NAMES = {"all": "all cells", "reactive": "reactive (published headline)", "exercised": "exercised"}
 EFFECT_NAMES = {
@@ -128,6 +129,8 @@ def sections(summary: Mapping[str, Any], width: int = 100) -> Iterator[tuple[str
         yield "DSB-IFEval", _ifeval(summary, width)
     if "dyadic" in summary:
         yield "DyaFDB", render_dyads(summary["dyadic"], summary["fingerprint"]["agent"])
+    if "usage" in summary:
+        yield "Services", [usage_line(entry) for entry in summary["usage"]]
 
 
 def render(summary: Mapping[str, Any], width: int = 100) -> list[str]:

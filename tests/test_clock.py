@@ -245,6 +245,25 @@ def test_an_emission_lands_where_it_was_sent() -> None:
     assert report["jitter_ms"]["p50"] <= report["jitter_ms"]["p99"] <= report["jitter_ms"]["max"]
 
 
+def test_nothing_is_loaded_while_a_session_in_real_time_runs() -> None:
+    from dsbeval import vad
+    from dsbeval.errors import AgentError
+    from dsbeval.ifeval.episode import record_case
+
+    loaded: list[int] = []
+
+    class Looking(LoopbackAgent):
+        def open(self, prompt: str, seed: int) -> Session:
+            loaded.append(vad._session.cache_info().currsize)
+            raise AgentError("seen enough")
+
+    vad._session.cache_clear()
+    pack = load_pack()
+    with pytest.raises(AgentError, match="seen enough"):
+        record_case(Looking(0), pack, next(iter(pack.cases.values())))
+    assert loaded == [1]
+
+
 def test_a_burst_plays_out_in_real_time_and_a_stall_leaves_a_hole() -> None:
     second = RATE
     # One second at once, more while it still plays, then nothing for a while.

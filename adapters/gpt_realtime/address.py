@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from dsbeval.errors import AgentError, OptionError, SessionLostError
 
 OFFICIAL = "https://api.openai.com/v1"
-NEEDS = "pip install 'openai[realtime]'"
+NEEDS = "pip install 'openai[realtime]>=3.57'"
 
 # What a service says of itself and not of the request: the case may be had again.
 _PASSING_TYPES = frozenset({"server_error", "rate_limit_error", "overloaded_error"})

@@ -5,13 +5,14 @@ Conventions
 * Times are ``time.monotonic()``, as arrivals are stamped. Audio plays at ``max(arrival, end of what is queued)``, as the
   channel of the recording places it: a burst plays out in real time, a stall leaves a hole.
 * The service sends text without times. It is spread over its item's audio by characters: exactly in proportion once both are
-  complete, until then at :data:`CHARACTERS_A_SECOND`. It is given out when it is heard, so text that never was is in no
-  recording.
+  complete, until then at :data:`CHARACTERS_A_SECOND`. It is given out word by word when it is heard, so text that never was
+  is in no recording.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +23,8 @@ from dsbeval.errors import AgentError
 
 CHARACTERS_A_SECOND = 15.0
 """An ordinary rate of spoken English."""
+
+_WORD = re.compile(r"\s*\S+\s*|\s+")
 
 
 @dataclass
@@ -51,12 +54,14 @@ class Utterance:
     samples: int = 0
     """Received."""
     words: list[str] = field(default_factory=list)
+    """As they came: in pieces of any size."""
     complete: bool = False
     """Neither audio nor text is expected any more."""
     cut: float = math.inf
     """What would play after this was dropped."""
     _odd: bytes = b""
     _given: int = 0
+    _last: float = -math.inf
 
     def decode(self, pcm: bytes) -> Signal:
         """Return PCM16 as audio; half a sample is kept for the next piece."""
@@ -86,18 +91,22 @@ class Utterance:
         return math.inf
 
     def due(self, now: float) -> list[tuple[float, str]]:
-        """Return the text that has come to be heard since the last time, each piece with when."""
+        """Return the words that have come to be heard since the last time, each with when.
+
+        A word that may still grow is kept back.
+        """
         out: list[tuple[float, str]] = []
-        characters = sum(map(len, self.words))
-        a_character = self.samples / max(characters, 1) if self.complete else RATE / CHARACTERS_A_SECOND
-        before = sum(map(len, self.words[: self._given]))
-        for word in self.words[self._given :]:
-            at = self.when(before * a_character)
-            if at > now:
+        text = "".join(self.words)
+        a_character = self.samples / max(len(text), 1) if self.complete else RATE / CHARACTERS_A_SECOND
+        for word in _WORD.findall(text[self._given :]):
+            # Never before the word before it, though the estimate that placed that one has changed since.
+            at = max(self.when(self._given * a_character), self._last)
+            grows = self._given + len(word) == len(text) and not self.complete
+            if at > now or at == math.inf or (grows and not word[-1:].isspace()):
                 break
             out.append((at, word))
-            before += len(word)
-            self._given += 1
+            self._given += len(word)
+            self._last = at
         return out
 
 

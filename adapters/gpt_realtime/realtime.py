@@ -170,7 +170,7 @@ class RealtimeTalk:
         response = self._response(name)
         details = _plain(getattr(told, "status_details", None))
         response.status = getattr(told, "status", None) or "completed"
-        response.reason = details.get("reason") or details.get("type")
+        response.reason = details.get("reason")
         for kind, count in self._meter.response(getattr(told, "usage", None)).items():
             self._tokens[kind] += count
         if response.status == "failed":

@@ -27,6 +27,7 @@ from dsbeval.recording import Recording
 from dsbeval.spans import Span, to_samples
 from dsbeval.speech.acoustics import Acoustics, background, in_session
 from dsbeval.speech.assemble import UserTurn, user_turns
+from dsbeval.vad import OnlineDetector
 
 
 def case_seed(seed: int, case: Case) -> int:
@@ -63,6 +64,8 @@ def record_case(
     capabilities = agent.capabilities
     clock = clock or agent_clock(agent)
     protocol = PROTOCOLS[capabilities.interaction]
+    if capabilities.clock == "wall":  # what the turn manager hears with is loaded now, not while a service waits
+        OnlineDetector(capabilities.output_rate).push(np.zeros(capabilities.output_rate // 10, np.float32))
     with _open(agent, brief, prompt, own_seed) as session:
         under = background(np.concatenate([turn.audio for turn in turns]), acoustics, room_seed)
         line = Line(session, capabilities, agent.name, clock, under)

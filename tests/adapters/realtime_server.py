@@ -123,7 +123,7 @@ class Call:
 
     # Sending
 
-    async def send(self, kind: type[BaseModel], type: str, **fields: Any) -> None:
+    async def send(self, kind: Callable[..., BaseModel], type: str, **fields: Any) -> None:
         """Send an event of an SDK type; a field that it does not know or a value that it does not take is a fault of the test."""
         event = kind(event_id=self.server.id("event"), type=type, **fields)
         check_known(event)
@@ -213,7 +213,7 @@ class Call:
     async def _append(self, pcm: bytes) -> None:
         first = not self.appended
         self.appended.append(time.monotonic())
-        audio = np.frombuffer(pcm, "<i2").astype(np.float32) / 32768
+        audio = np.frombuffer(pcm, "<i2").astype(np.float32) / np.float32(32768)
         self.heard.append(audio)
         if first and self.plan.first is not None:
             self.start(self.plan.first(self))

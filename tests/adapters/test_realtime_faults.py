@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -131,7 +132,7 @@ def meet_a_web_page() -> Talked:
 def met() -> Iterator[dict[str, Talked]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TEST_REALTIME_KEY", KEY)
-        work = {name: (lambda fault=fault: meet(fault)) for name, fault in FAULTS.items()}
+        work = {name: functools.partial(meet, fault) for name, fault in FAULTS.items()}
         yield at_once({**work, "nobody": meet_nobody, "web_page": meet_a_web_page})
 
 
