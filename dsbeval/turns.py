@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dsbeval.agent import NOTHING, Agent, Capabilities, Emission, Interaction, Session, check_emissions
+from dsbeval.agent import NOTHING, Agent, Capabilities, Emission, Interaction, Session, Usage, check_emissions
 from dsbeval.audio import RATE, Signal
 from dsbeval.errors import OptionError
 from dsbeval.spans import to_samples
@@ -39,6 +39,7 @@ class Endpointed(Agent):
         self._silence = to_samples(endpoint_ms / 1000, RATE)
         self._stop = barge_in == "stop"
         self.name = agent.name
+        self.concurrency = agent.concurrency
 
     @property
     def capabilities(self) -> Capabilities:
@@ -58,6 +59,10 @@ class Endpointed(Agent):
     def open(self, prompt: str, seed: int) -> Session:
         """Return a session that answers each turn."""
         return _EndpointedSession(self._agent, prompt, seed, self._silence, stop=self._stop)
+
+    def usage(self) -> Usage | None:
+        """As the agent's own."""
+        return self._agent.usage()
 
     def close(self) -> None:
         """Close the agent."""
