@@ -4,6 +4,7 @@ AGENTS: dict[str, str] = {
     "cascade": "adapters.cascade:Cascade",
     "gpt_realtime": "adapters.gpt_realtime:GptRealtime",
     "gpt_live": "adapters.gpt_live:GptLive",
+    "f_actor": "adapters.f_actor:FActor",
     "oracle": "adapters.controls:Oracle",
     "contrarian": "adapters.controls:Contrarian",
     "silent": "adapters.controls:Silent",
