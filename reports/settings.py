@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dsbeval.clock import LATENCIES
-from dsbeval.dyadic import garble
+from dsbeval.dyadic import garble, textrun
 from dsbeval.dyadic.bridge import LEAD_IN_S, WINDOW_S, WINDOWS_S
 from dsbeval.dyadic.protocol import REPEATS, Run, parse_tasks, run_matrix
 from dsbeval.dyadic.rows import MAIN_TASKS
@@ -20,6 +20,8 @@ from dsbeval.dyadic.runs import Earlier, read_earlier
 from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS
 from dsbeval.dyadic.scenarios import load_scenarios
 from dsbeval.dyadic.segments import BENCHMARK as SEGMENTS
+from dsbeval.dyadic.textchat import check_text_model
+from dsbeval.dyadic.textpair import TASKS as TEXT_TASKS
 from dsbeval.dyadic.turn_taking import BENCHMARK as TURN_TAKING
 from dsbeval.errors import OptionError
 from dsbeval.ifeval.pack import DEFAULT_PACK, Case, Pack, load_pack
@@ -72,6 +74,8 @@ class Settings:
     tasks: tuple[str, ...]
     repeats: int
     window_s: int
+    text_only: bool
+    """Whether the conversations are of two text models, in writing."""
     garble_watch: str | None
     """The recogniser that compares speech with text; None where nobody does."""
     with_runs: tuple[Path, ...]
@@ -147,12 +151,17 @@ class Settings:
 
     def _dyadic_fingerprint(self) -> dict[str, Any]:
         """Return what conversations were had with. Partners are in their ids: a folder may hold several."""
-        return {
-            "medium": "speech",
+        told = {
             "scenarios": load_scenarios().sha256,
+            "partner_args": {key: self.partner_args[key] for key in sorted(self.partner_args)},
+        }
+        if self.text_only:
+            return {**told, **textrun.as_fingerprint()}
+        return {
+            **told,
+            "medium": "speech",
             "window_s": self.window_s,
             "lead_in_s": LEAD_IN_S,
-            "partner_args": {key: self.partner_args[key] for key in sorted(self.partner_args)},
             "segments": asdict(SEGMENTS),
             "turn_taking": asdict(TURN_TAKING),
             "garble_watch": garble.as_fingerprint(self.garble_watch),
@@ -231,6 +240,12 @@ def add_options(parser: pytest.Parser) -> None:
         help=f"seconds of a conversation (default: {WINDOW_S:g})",
     )
     option(
+        "--text-only",
+        action="store_true",
+        help="cases/dyadic: --model and --partner are text models behind an OpenAI-compatible service "
+        "(--model-arg base_url=URL), which talk in writing: 240 words, 20 turns",
+    )
+    option(
         "--garble-watch",
         action="store_true",
         help="record a conversation again, up to five times, while a recogniser does not hear the text in the speech",
@@ -258,7 +273,10 @@ def _names(value: str) -> tuple[str, ...]:
 def read_settings(config: pytest.Config) -> Settings:
     """Check the options and return them. Raises :class:`~dsbeval.errors.DsbevalError` in one line."""
     get = config.getoption
-    find_spec(get("--model"))
+    if get("--text-only"):
+        check_text_options(config)
+    else:
+        find_spec(get("--model"))
     for name, what in (("--limit", "cases"), ("--sample", "conversations")):
         if get(name) is not None and get(name) < 1:
             raise OptionError(f"{name}: {get(name)} is not a number of {what}; give 1 or more")
@@ -286,13 +304,14 @@ def read_settings(config: pytest.Config) -> Settings:
         dyadic=_asks_for_dyads(config),
         partners=tuple(dict.fromkeys(get("--partner"))),
         partner_args=parse_args(get("--partner-arg"), "--partner"),
-        tasks=MAIN_TASKS if get("--tasks") is None else parse_tasks(get("--tasks")),
+        tasks=_default_tasks(config) if get("--tasks") is None else parse_tasks(get("--tasks")),
         repeats=get("--repeats"),
         window_s=get("--window"),
+        text_only=get("--text-only"),
         garble_watch=(get("--asr") or "pocketsphinx") if get("--garble-watch") else None,
         with_runs=() if hasattr(config, "workerinput") else _paths(config, get("--with-run")),
     )
-    for partner in settings.partners:
+    for partner in settings.partners if not settings.text_only else ():
         find_spec(partner, "--partner")
     if settings.partners or get("--tasks") is not None or settings.repeats < 1:
         _ = settings.dyads
@@ -317,8 +336,42 @@ def _asks_for_dyads(config: pytest.Config) -> bool:
     """Return whether the command line names ``cases/dyadic``, a partner or a task."""
     if config.getoption("--partner") or config.getoption("--tasks") is not None:
         return True
-    named = (Path(config.invocation_params.dir, str(arg).partition("::")[0]).resolve() for arg in config.args)
-    return any(path.is_relative_to(DYADS) for path in named)
+    return any(path.is_relative_to(DYADS) for path in _named_paths(config))
+
+
+def _named_paths(config: pytest.Config) -> list[Path]:
+    return [Path(config.invocation_params.dir, str(arg).partition("::")[0]).resolve() for arg in config.args]
+
+
+def _default_tasks(config: pytest.Config) -> tuple[str, ...]:
+    return TEXT_TASKS if config.getoption("--text-only") else MAIN_TASKS
+
+
+_SPOKEN = {
+    "--checkpoint": None,
+    "--window": int(WINDOW_S),
+    "--latency": "none",
+    "--acoustics": "clean",
+    "--garble-watch": False,
+}
+"""Options that mean nothing in writing, and their defaults."""
+
+
+def check_text_options(config: pytest.Config) -> None:
+    """Raise :class:`OptionError` for what does not go with ``--text-only``."""
+    get = config.getoption
+    if not all(path.is_relative_to(DYADS) for path in _named_paths(config)):
+        raise OptionError("--text-only: only conversations of two can be had in writing; name cases/dyadic alone")
+    for name, default in _SPOKEN.items():
+        if get(name) != default:
+            raise OptionError(f"--text-only: {name} is about speech; leave it out")
+    if get("--model") == DEFAULT_MODEL:
+        raise OptionError(
+            "--text-only: names no text model; add --model=NAME and, for a server of your own, --model-arg base_url=URL"
+        )
+    check_text_model(parse_args(get("--model-arg")))
+    if get("--partner"):
+        check_text_model(parse_args(get("--partner-arg"), "--partner"), "--partner")
 
 
 def _run_dir(config: pytest.Config) -> Path:
