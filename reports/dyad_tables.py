@@ -39,6 +39,7 @@ def render(data: Mapping[str, Any], agent: str) -> list[str]:
         f"agent {agent}: {found['cases']} conversations: {found['passed']} passed, {found['failed']} failed, "
         f"{found['error']} error, {found['skipped']} skipped, {found['missing']} missing"
     ]
+    lines += [f"{option} has no part in conversations of two agents" for option in data.get("ignored", ())]
     for kind in ("errors", "skipped"):
         lines += [f"  {kind.removesuffix('s')}: {entry['id']}: {entry['message']}" for entry in data[kind][:SHOWN]]
         if len(data[kind]) > SHOWN:

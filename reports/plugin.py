@@ -19,7 +19,7 @@ from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS
 from dsbeval.errors import DsbevalError
 from dsbeval.results import Row, RunFolder
 from reports import allure, hookspecs
-from reports.benchmarks import BENCHMARKS, owner
+from reports.benchmarks import BENCHMARKS, ignored, owner
 from reports.items import ROW, case_of, note_personas, one_line, question_in, question_of
 from reports.scheduling import CaseScheduling, case_in
 from reports.settings import RUN_DIR, SETTINGS, add_options, read_settings, settings_of
@@ -51,6 +51,13 @@ def _is_worker(config: pytest.Config) -> bool:
 
 
 # Collection
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say before a long run what it does not do."""
+    settings = settings_of(config)
+    options = ignored(settings.acoustics) if settings.dyadic else ()
+    return [f"{option} has no part in conversations of two agents" for option in options]
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -89,7 +89,7 @@ class Settings:
     @functools.cached_property
     def dyads(self) -> dict[str, Run]:
         """The conversations that are asked for, by id. Raises :class:`~dsbeval.errors.DsbevalError`."""
-        scenarios = load_scenarios().of(self.tasks)
+        scenarios = load_scenarios().of(self.tasks, self.sample)
         runs: list[Run] = []
         for partner in self.partners or (self.model,):
             alone = partner == self.model
@@ -194,7 +194,7 @@ def add_options(parser: pytest.Parser) -> None:
         type=int,
         default=None,
         metavar="N",
-        help="cases/ifeval: run N conversations, spread over the actions",
+        help="cases/ifeval: run N conversations, spread over the actions; cases/dyadic: N scenarios, spread over the tasks",
     )
     option("--limit", type=int, default=None, metavar="N", help="run only the first N cases of the selection")
     option("--seed", type=int, default=0, metavar="S", help="seed of the run (default: 0)")
@@ -211,7 +211,12 @@ def add_options(parser: pytest.Parser) -> None:
     )
     option("--pas-pass", type=int, default=PAS_PASS, metavar="N", help="lowest PAS that passes (default: 50)")
     option("--price", default=None, metavar="IN,OUT", help="price of the judge, US dollars a million tokens in and out")
-    option("--acoustics", default="clean", choices=tuple(KINDS), help="condition of the user channel (default: clean)")
+    option(
+        "--acoustics",
+        default="clean",
+        choices=tuple(KINDS),
+        help="cases/ifeval: condition of the user channel (default: clean)",
+    )
     option(
         "--latency",
         default="none",
