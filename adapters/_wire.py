@@ -25,7 +25,7 @@ from dsbeval.errors import AgentError
 
 if TYPE_CHECKING:
     from websockets.exceptions import ConnectionClosed, InvalidStatus
-    from websockets.sync.client import ClientConnection
+    from websockets.sync.connection import Connection
 
 BUSY = (429, 503)
 """HTTP states by which a service says: later."""
@@ -86,7 +86,7 @@ class Wire:
         self._reader = threading.Thread(target=self._read, name=f"{agent} wire", daemon=True)
         self._reader.start()
 
-    def _connected(self, address: str, connect_s: float, headers: dict[str, str], *, verify: bool) -> ClientConnection:
+    def _connected(self, address: str, connect_s: float, headers: dict[str, str], *, verify: bool) -> Connection:
         from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
         from websockets.sync.client import connect
 

@@ -15,6 +15,8 @@ import numpy as np
 from dsbeval.agent import Agent, Brief, Emission, PrivilegedAgent, PrivilegedSession, Session, check_emissions
 from dsbeval.audio import RATE, Signal, frames, resample
 from dsbeval.clock import make_clock
+from dsbeval.dyadic.participant import DyadBrief, PrivilegedDyadAgent
+from dsbeval.dyadic.scenarios import load_scenarios
 from dsbeval.errors import DsbevalError
 from dsbeval.spans import Span
 
@@ -62,7 +64,13 @@ class Heard:
 
 
 def open_session(agent: Agent, prompt: str, seed: int) -> Session:
-    """Open a session as the episode does; a calibration agent is told a case in the second half of the input."""
+    """Open a session as the episode or the bridge does.
+
+    A calibration agent of cases/ifeval is told a case in the second half of the input, one of cases/dyadic the first side of a
+    scenario, which it opens.
+    """
+    if isinstance(agent, PrivilegedDyadAgent):
+        return agent.open_dyad(DyadBrief(next(iter(load_scenarios().scenarios.values())), "a"), "a", prompt, seed)
     if not isinstance(agent, PrivilegedAgent):
         return agent.open(prompt, seed)
     session = agent.open_case(Brief("TAKE_TURN", Span(0, RATE), barge_in=False, readback_target=""), prompt, seed)

@@ -185,16 +185,8 @@ def write_session(
         file.write(json.dumps(data, ensure_ascii=False, indent=1).encode() + b"\n")
 
 
-def read_session(
-    folder: Path, name: str, kind: str | None = None, *, any_rate: bool = False
-) -> tuple[dict[str, Any], tuple[Signal, Signal]]:
-    """Return rec.json and the two channels of a session of a kind: ``"dyad"``, or None for a user and an agent.
-
-    With ``any_rate`` audio that somebody has stored at another rate is brought back to the session clock, and
-    ``resampled_from`` in rec.json says so.
-
-    Raises :class:`RunError` or :class:`~dsbeval.errors.AudioError` in one line.
-    """
+def read_facts(folder: Path, name: str) -> dict[str, Any]:
+    """Return rec.json of a session of any kind. Raises :class:`RunError` in one line."""
     path = folder / f"{name}.rec.json"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -206,6 +198,20 @@ def read_session(
         raise RunError(
             f"{path}: schema is {data.get('schema') if isinstance(data, dict) else None!r}; {SCHEMA} is needed"
         )
+    return data
+
+
+def read_session(
+    folder: Path, name: str, kind: str | None = None, *, any_rate: bool = False
+) -> tuple[dict[str, Any], tuple[Signal, Signal]]:
+    """Return rec.json and the two channels of a session of a kind: ``"dyad"``, or None for a user and an agent.
+
+    With ``any_rate`` audio that somebody has stored at another rate is brought back to the session clock, and
+    ``resampled_from`` in rec.json says so.
+
+    Raises :class:`RunError` or :class:`~dsbeval.errors.AudioError` in one line.
+    """
+    data, path = read_facts(folder, name), folder / f"{name}.rec.json"
     if data.get("kind") != kind:
         kinds = [found or "a user and an agent" for found in (data.get("kind"), kind)]
         raise RunError(f"{path}: is a recording of {kinds[0]}, not of {kinds[1]}; name another run folder")

@@ -83,6 +83,11 @@ class DyaFDB:
 BENCHMARKS: tuple[Benchmark, ...] = (DyaFDB(), IFEval())
 
 
+def ignored(acoustics: str) -> tuple[str, ...]:
+    """Return the options of a run that mean nothing to two agents: they have no user channel that could be conditioned."""
+    return () if acoustics.startswith("clean") else ("--acoustics",)
+
+
 def owner(settings: Settings, name: str) -> Benchmark | None:
     """Return the benchmark that an id is of, or None: other tests are parametrised too."""
     try:

@@ -40,6 +40,7 @@ def render(data: Mapping[str, Any], agent: str) -> list[str]:
         f"agent {agent}: {found['cases']} conversations: {found['passed']} passed, {found['failed']} failed, "
         f"{found['error']} error, {found['skipped']} skipped, {found['missing']} missing"
     ]
+    lines += [f"{option} has no part in conversations of two agents" for option in data.get("ignored", ())]
     for kind in ("errors", "skipped"):
         lines += [f"  {kind.removesuffix('s')}: {entry['id']}: {entry['message']}" for entry in data[kind][:SHOWN]]
         if len(data[kind]) > SHOWN:
@@ -53,15 +54,25 @@ def render(data: Mapping[str, Any], agent: str) -> list[str]:
     ]
     if "garble" in data:
         lines.append(_garble(data["garble"]))
-    if not data.get("matrices"):
+    text = data.get("text", {})
+    if not data.get("matrices") and not text.get("matrices"):
         return lines
     for judge in data["judges"]:
         mark = " [offline: a proxy, not comparable with a language model]" if is_offline(judge) else ""
         lines.append(f"judge {judge}{mark}")
-    lines += ["", f"Scores, mean (n) [95 %] over {data['window_s']:g} s: rows the model scored, columns its partner"]
-    for task, matrix in data["matrices"].items():
+    if data.get("matrices"):
+        lines += _matrices(f"Scores, mean (n) [95 %] over {data['window_s']:g} s", data["matrices"])
+        lines += ["", *_turn_taking(data["turn_taking"])]
+    if text.get("matrices"):
+        lines += _matrices("Scores in writing, mean (n) [95 %] over 240 words", text["matrices"])
+    return lines
+
+
+def _matrices(title: str, matrices: Mapping[str, Any]) -> list[str]:
+    lines = ["", f"{title}: rows the model scored, columns its partner"]
+    for task, matrix in matrices.items():
         lines += ["", *_matrix(f"{task} {TASK_NAMES[task]}", matrix)]
-    return [*lines, "", *_turn_taking(data["turn_taking"])]
+    return lines
 
 
 def _garble(found: Mapping[str, Any]) -> str:

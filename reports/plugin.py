@@ -20,7 +20,7 @@ from dsbeval.errors import DsbevalError
 from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
 from dsbeval.results import Row, RunFolder
 from reports import allure, hookspecs
-from reports.benchmarks import BENCHMARKS, owner
+from reports.benchmarks import BENCHMARKS, ignored, owner
 from reports.items import ROW, case_of, note_personas, one_line, question_in, question_of
 from reports.scheduling import CaseScheduling, case_in
 from reports.settings import RUN_DIR, SETTINGS, add_options, read_settings, settings_of
@@ -47,17 +47,19 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Controller(config), "dsbeval-controller")
 
 
-def pytest_report_header(config: pytest.Config) -> str | None:
-    """Say what is replayed."""
-    settings = settings_of(config)
-    return None if settings.replay is None else settings.replay.describe(load_pack(settings.pack))
-
-
 def _is_worker(config: pytest.Config) -> bool:
     return hasattr(config, "workerinput")
 
 
 # Collection
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say before a long run what is replayed, and what it does not do."""
+    settings = settings_of(config)
+    lines = [] if settings.replay is None else [settings.replay.describe(load_pack(settings.pack))]
+    options = ignored(settings.acoustics) if settings.dyadic else ()
+    return [*lines, *(f"{option} has no part in conversations of two agents" for option in options)]
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

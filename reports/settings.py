@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dsbeval.clock import LATENCIES
-from dsbeval.dyadic import garble
+from dsbeval.dyadic import garble, textrun
 from dsbeval.dyadic.bridge import LEAD_IN_S, WINDOW_S, WINDOWS_S
 from dsbeval.dyadic.protocol import REPEATS, Run, parse_tasks, run_matrix
 from dsbeval.dyadic.rows import MAIN_TASKS, TASKS
@@ -20,6 +20,8 @@ from dsbeval.dyadic.runs import Earlier, read_earlier
 from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS_ROOT
 from dsbeval.dyadic.scenarios import load_scenarios
 from dsbeval.dyadic.segments import BENCHMARK as SEGMENTS
+from dsbeval.dyadic.textchat import check_text_model
+from dsbeval.dyadic.textpair import TASKS as TEXT_TASKS
 from dsbeval.dyadic.turn_taking import BENCHMARK as TURN_TAKING
 from dsbeval.errors import OptionError
 from dsbeval.ifeval.pack import DEFAULT_PACK, Case, Pack, load_pack
@@ -82,6 +84,8 @@ class Settings:
         """The recordings that are replayed; None where the run makes its own."""
         return replayed(self.model, self.model_args)
 
+    text_only: bool
+    """Whether the conversations are of two text models, in writing."""
     garble_watch: str | None
     """The recogniser that compares speech with text; None where nobody does."""
     with_runs: tuple[Path, ...]
@@ -98,7 +102,7 @@ class Settings:
         if self.replay is not None:
             found = self.replay.dyads(self.tasks, load_scenarios().scenarios)
             return {run.id: run for run in found[: self.limit]}
-        scenarios = load_scenarios().of(self.tasks)
+        scenarios = load_scenarios().of(self.tasks, self.sample)
         runs: list[Run] = []
         for partner in self.partners or (self.model,):
             alone = partner == self.model
@@ -161,12 +165,17 @@ class Settings:
 
     def _dyadic_fingerprint(self) -> dict[str, Any]:
         """Return what conversations were had with. Partners are in their ids: a folder may hold several."""
-        return {
-            "medium": "speech",
+        told = {
             "scenarios": load_scenarios().sha256,
+            "partner_args": {key: self.partner_args[key] for key in sorted(self.partner_args)},
+        }
+        if self.text_only:
+            return {**told, **textrun.as_fingerprint()}
+        return {
+            **told,
+            "medium": "speech",
             "window_s": self.window_s,
             "lead_in_s": LEAD_IN_S,
-            "partner_args": {key: self.partner_args[key] for key in sorted(self.partner_args)},
             "segments": asdict(SEGMENTS),
             "turn_taking": asdict(TURN_TAKING),
             "garble_watch": garble.as_fingerprint(self.garble_watch),
@@ -200,7 +209,7 @@ def add_options(parser: pytest.Parser) -> None:
         type=int,
         default=None,
         metavar="N",
-        help="cases/ifeval: run N conversations, spread over the actions",
+        help="cases/ifeval: run N conversations, spread over the actions; cases/dyadic: N scenarios, spread over the tasks",
     )
     option("--limit", type=int, default=None, metavar="N", help="run only the first N cases of the selection")
     option("--seed", type=int, default=0, metavar="S", help="seed of the run (default: 0)")
@@ -217,7 +226,12 @@ def add_options(parser: pytest.Parser) -> None:
     )
     option("--pas-pass", type=int, default=PAS_PASS, metavar="N", help="lowest PAS that passes (default: 50)")
     option("--price", default=None, metavar="IN,OUT", help="price of the judge, US dollars a million tokens in and out")
-    option("--acoustics", default="clean", choices=tuple(KINDS), help="condition of the user channel (default: clean)")
+    option(
+        "--acoustics",
+        default="clean",
+        choices=tuple(KINDS),
+        help="cases/ifeval: condition of the user channel (default: clean)",
+    )
     option(
         "--latency",
         default="none",
@@ -244,6 +258,12 @@ def add_options(parser: pytest.Parser) -> None:
         default=int(WINDOW_S),
         choices=[int(window) for window in WINDOWS_S],
         help=f"seconds of a conversation (default: {WINDOW_S:g})",
+    )
+    option(
+        "--text-only",
+        action="store_true",
+        help="cases/dyadic: --model and --partner are text models behind an OpenAI-compatible service "
+        "(--model-arg base_url=URL), which talk in writing: 240 words, 20 turns",
     )
     option(
         "--garble-watch",
@@ -274,7 +294,10 @@ def read_settings(config: pytest.Config) -> Settings:
     """Check the options and return them. Raises :class:`~dsbeval.errors.DsbevalError` in one line."""
     get = config.getoption
     model, model_args = read_model(config, parse_args(get("--model-arg")), DEFAULT_MODEL)
-    find_spec(model)
+    if get("--text-only"):
+        check_text_options(config)
+    else:
+        find_spec(model)
     for name, what in (("--limit", "cases"), ("--sample", "conversations")):
         if get(name) is not None and get(name) < 1:
             raise OptionError(f"{name}: {get(name)} is not a number of {what}; give 1 or more")
@@ -303,14 +326,15 @@ def read_settings(config: pytest.Config) -> Settings:
         dyadic=grid.holds(DYADS) if grid is not None else _asks_for_dyads(config),
         partners=tuple(dict.fromkeys(get("--partner"))),
         partner_args=parse_args(get("--partner-arg"), "--partner"),
-        tasks=(MAIN_TASKS if grid is None else TASKS) if get("--tasks") is None else parse_tasks(get("--tasks")),
+        tasks=_default_tasks(config, grid) if get("--tasks") is None else parse_tasks(get("--tasks")),
         repeats=get("--repeats"),
         window_s=get("--window"),
         ifeval=grid is None or grid.holds(IFEVAL),
+        text_only=get("--text-only"),
         garble_watch=(get("--asr") or "pocketsphinx") if get("--garble-watch") else None,
         with_runs=() if hasattr(config, "workerinput") else _paths(config, get("--with-run")),
     )
-    for partner in settings.partners:
+    for partner in settings.partners if not settings.text_only else ():
         find_spec(partner, "--partner")
     if settings.partners or settings.replay is not None or get("--tasks") is not None or settings.repeats < 1:
         _ = settings.dyads
@@ -335,8 +359,44 @@ def _asks_for_dyads(config: pytest.Config) -> bool:
     """Return whether the command line names ``cases/dyadic``, a partner or a task."""
     if config.getoption("--partner") or config.getoption("--tasks") is not None:
         return True
-    named = (Path(config.invocation_params.dir, str(arg).partition("::")[0]).resolve() for arg in config.args)
-    return any(path.is_relative_to(DYADS_ROOT) for path in named)
+    return any(path.is_relative_to(DYADS_ROOT) for path in _named_paths(config))
+
+
+def _named_paths(config: pytest.Config) -> list[Path]:
+    return [Path(config.invocation_params.dir, str(arg).partition("::")[0]).resolve() for arg in config.args]
+
+
+def _default_tasks(config: pytest.Config, grid: Grid | None) -> tuple[str, ...]:
+    if config.getoption("--text-only"):
+        return TEXT_TASKS
+    return MAIN_TASKS if grid is None else TASKS
+
+
+_SPOKEN = {
+    "--checkpoint": None,
+    "--window": int(WINDOW_S),
+    "--latency": "none",
+    "--acoustics": "clean",
+    "--garble-watch": False,
+}
+"""Options that mean nothing in writing, and their defaults."""
+
+
+def check_text_options(config: pytest.Config) -> None:
+    """Raise :class:`OptionError` for what does not go with ``--text-only``."""
+    get = config.getoption
+    if not all(path.is_relative_to(DYADS_ROOT) for path in _named_paths(config)):
+        raise OptionError("--text-only: only conversations of two can be had in writing; name cases/dyadic alone")
+    for name, default in _SPOKEN.items():
+        if get(name) != default:
+            raise OptionError(f"--text-only: {name} is about speech; leave it out")
+    if get("--model") == DEFAULT_MODEL:
+        raise OptionError(
+            "--text-only: names no text model; add --model=NAME and, for a server of your own, --model-arg base_url=URL"
+        )
+    check_text_model(parse_args(get("--model-arg")))
+    if get("--partner"):
+        check_text_model(parse_args(get("--partner-arg"), "--partner"), "--partner")
 
 
 def _run_dir(config: pytest.Config, model: str) -> Path:

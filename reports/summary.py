@@ -13,7 +13,8 @@ from dsbeval.judge.cost import totals
 from dsbeval.judge.dyads import conversation_ids
 from dsbeval.judge.metrics import summarise_judges
 from dsbeval.results import Row, RunFolder
-from dsbeval.usage import totals
+from dsbeval.usage import totals as usage_totals
+from reports.benchmarks import ignored
 
 
 def build(
@@ -39,10 +40,15 @@ def build(
         table["asked"] = totals(row for row in asked if row["judge"] == judge)
     out = {**summarise(floor, cases, fingerprint or folder.fingerprint()), "judges": judges}
     if conversations:
-        out["dyadic"] = dyadic_block([row for row in rows if row["item"] == "dyad"], conversations, earlier)
+        found = [row for row in rows if row["item"] == "dyad"]
+        options = list(ignored(str(out["fingerprint"].get("acoustics", "clean"))))
+        out["dyadic"] = {
+            **({"ignored": options} if options else {}),
+            **dyadic_block(found, conversations, earlier),
+        }
         if not cases:
             del out["ifeval"]
-    if used := totals(folder.root):
+    if used := usage_totals(folder.root):
         out["usage"] = used
     return out
 

@@ -53,7 +53,7 @@ class SideScores(TypedDict):
     adherence: NotRequired[str | None]
     """T1: yes, partly, no."""
     entry_s: NotRequired[float | None]
-    """T1: first utterance in role."""
+    """T1: first utterance in role. Absent, like ``deviation_s``, where the timing was not judged."""
     deviation_s: NotRequired[float | None]
     """T1: first utterance off role after the entry."""
     disclosed: NotRequired[list[bool]]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +38,11 @@ class Suite:
     opener: str
     scenarios: dict[str, AnyScenario]
 
-    def of(self, archetypes: Iterable[str] = MAIN_TASKS) -> list[AnyScenario]:
-        """Return the scenarios of the archetypes, in the suite's order. Raises :class:`OptionError` for an unknown one."""
+    def of(self, archetypes: Iterable[str] = MAIN_TASKS, sample: int | None = None) -> list[AnyScenario]:
+        """Return the scenarios of the archetypes, in the suite's order. Raises :class:`OptionError` for an unknown one.
+
+        ``sample`` keeps that many, spread evenly over the archetypes; the same ones every time.
+        """
         wanted = list(archetypes)
         present = list(dict.fromkeys(scenario.archetype for scenario in self.scenarios.values()))
         for name in wanted:
@@ -46,7 +50,16 @@ class Suite:
                 raise OptionError(f"--tasks: {name!r} is not a task; {near(name, TASKS)}")
             if name not in present:
                 raise OptionError(f"--tasks: {name} has no scenarios in {self.root}; there are {', '.join(present)}")
-        return [scenario for scenario in self.scenarios.values() if scenario.archetype in wanted]
+        found = [scenario for scenario in self.scenarios.values() if scenario.archetype in wanted]
+        if sample is None:
+            return found
+        turns = Counter[str]()  # how many scenarios of its archetype stand before one
+        place: dict[str, tuple[int, int]] = {}
+        for index, scenario in enumerate(found):
+            place[scenario.id] = turns[scenario.archetype], index
+            turns[scenario.archetype] += 1
+        kept = sorted(place, key=place.__getitem__)[:sample]
+        return [scenario for scenario in found if scenario.id in kept]
 
     def prompt(self, scenario: AnyScenario, side: Side, opener: Side) -> str:
         """Return the system prompt of a side: the situation, its role, and for the opener the sentence that says so."""

@@ -113,12 +113,13 @@ def _adherence(scenario: AnyScenario, heard: Heard, answers: Answers) -> Scores:
     for side in scenario.score.scored:
         mute = side in heard.garbled or not heard.speech[side]
         label = "no" if mute else _answer(answers, f"adherence_{side}")
-        out[side] = {
-            "score": None if label is None else float(label in IN_ROLE),
-            "adherence": label,
-            "entry_s": _answer(answers, f"timing_{side}", "in_role_s"),
-            "deviation_s": _answer(answers, f"timing_{side}", "off_role_s"),
-        }
+        found: SideScores = {"score": None if label is None else float(label in IN_ROLE), "adherence": label}
+        timing = answers.get(f"timing_{side}")
+        if mute:
+            found |= {"entry_s": None, "deviation_s": None}  # it never entered, and that is known
+        elif timing is not None:
+            found |= {"entry_s": timing.get("in_role_s"), "deviation_s": timing.get("off_role_s")}
+        out[side] = found
     return out
 
 

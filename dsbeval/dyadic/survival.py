@@ -120,9 +120,9 @@ def _timed(rows: Iterable[DyadRow], tasks: Sequence[str]) -> Iterable[tuple[Seat
     for seat in seats((row for row in rows if row["task"] in tasks), scored=True):
         scores: Any = seat.scores
         entered, adherence = scores.get("entry_s"), scores.get("adherence", "")
-        # In role, but never entered: that is a question without an answer, and so is an adherence of None.
-        unjudged = adherence is None or (entered is None and adherence in ("yes", "partly"))
-        if "entry_s" in scores and not unjudged:
+        # In role, but never entered: that is a judge at odds with itself, and an adherence of None has no judge.
+        unknown = adherence is None or (entered is None and adherence in ("yes", "partly"))
+        if "entry_s" in scores and not unknown:
             yield seat, entered
 
 

@@ -11,17 +11,16 @@ Conventions
   conversation.
 * Time is counted in words: 240 words are 60 s, so word n is said at n / 4 s. The transcript and every measure of text then have
   the shape that they have for speech; nothing about time is measured.
-* Who answers is a callable, so a test, a local model or a service will do (:class:`OpenAIChat`).
+* Who answers is a callable, so a test, a local model or a service will do (:mod:`dsbeval.dyadic.textchat`).
 
 Source: DyaFDB, analyses (text pairing on T1-1, T2, T3-2, T4-2).
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypedDict
+from typing import Literal, TypedDict
 
 from dsbeval.audio import RATE
 from dsbeval.dyadic.rows import Side
@@ -172,81 +171,3 @@ def _ask(chat: Chat, messages: Sequence[Message], side: Side) -> str:
         return chat(messages)
     except AgentError as error:
         raise AgentError(f"side {side}: {error}") from None
-
-
-class OpenAIChat:
-    """A chat with a model behind an OpenAI-compatible service, by the ``openai`` package; close it after use.
-
-    A local service needs no key. The SDK repeats what may be repeated. Raises :class:`AgentError` when the package or the
-    key is missing, and when called if the service fails, refuses, or cuts off an answer before its first word.
-    """
-
-    def __init__(
-        self,
-        model: str,
-        base_url: str | None = None,
-        *,
-        key_env: str = "OPENAI_API_KEY",
-        seed: int = 0,
-        temperature: float | None = None,
-        most_tokens: int = 200,
-        timeout_s: float = 60.0,
-    ) -> None:
-        try:
-            import openai  # only for who pairs text models
-        except ImportError:
-            raise AgentError("a text pairing needs the package openai; run: pip install openai") from None
-        key = os.environ.get(key_env, "")
-        if not key and base_url is None:
-            raise AgentError(f"there is no environment variable {key_env}; set it, or name a local service")
-        self._openai = openai
-        self._client = openai.OpenAI(api_key=key or "none", base_url=base_url, timeout=timeout_s)
-        self._where = f"model {model} at {base_url or 'the OpenAI service'}"
-        self._timeout_s, self._most_tokens = timeout_s, most_tokens
-        # The service has a new name for the limit; servers that speak its protocol often know the old one only.
-        limit = {"max_completion_tokens" if base_url is None else "max_tokens": most_tokens}
-        sampling = {} if temperature is None else {"temperature": temperature}
-        self._sent: dict[str, Any] = {"model": model, "seed": seed, **limit, **sampling}
-
-    def close(self) -> None:
-        """Let go of the connections."""
-        self._client.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __call__(self, messages: Sequence[Message]) -> str:
-        """Return the answer to the messages so far."""
-        answer = self._create(messages)
-        if not answer.choices:
-            raise AgentError(f"{self._where} answered without a choice; it is no chat service")
-        choice = answer.choices[0]
-        text = choice.message.content or ""
-        if choice.finish_reason == "content_filter" and not text:
-            raise AgentError(f"{self._where}: the service's filter withheld the answer")
-        if choice.finish_reason == "length" and not text.strip():
-            raise AgentError(
-                f"{self._where} used {self._most_tokens} tokens without a word; allow it more, or turn off its reasoning"
-            )
-        return str(text)
-
-    def _create(self, messages: Sequence[Message]) -> Any:
-        openai = self._openai
-        sent: dict[str, Any] = {**self._sent, "messages": list(messages)}
-        try:
-            return self._client.chat.completions.create(**sent)
-        except openai.APIStatusError as error:
-            raise AgentError(f"{self._where} answered {error.status_code}: {_folded(error.message)}") from None
-        except openai.APITimeoutError:
-            raise AgentError(f"{self._where} did not answer within {self._timeout_s:g} s; allow it more") from None
-        except openai.APIConnectionError as error:
-            raise AgentError(f"{self._where} cannot be reached: {_folded(str(error))}; start the service") from None
-        except openai.OpenAIError as error:
-            raise AgentError(f"{self._where} failed: {_folded(str(error))}") from None
-
-
-def _folded(message: str) -> str:
-    return " ".join(message.split())

@@ -25,12 +25,15 @@ from dsbeval.dyadic.record import read_dyad
 from dsbeval.dyadic.rows import SIDES
 from dsbeval.dyadic.scenarios import Suite
 from dsbeval.dyadic.schema import AnyScenario
-from dsbeval.dyadic.transcript import Heard, hear, questions
+from dsbeval.dyadic.textrun import KIND as TEXT
+from dsbeval.dyadic.textrun import read_talk
+from dsbeval.dyadic.transcript import Heard, hear, hear_talk, questions
 from dsbeval.dyadic.verdict import ITEM, DyadVerdict, score_heard
 from dsbeval.errors import DsbevalError, RunError, near
 from dsbeval.judge.cache import Store
 from dsbeval.judge.contract import Question
 from dsbeval.judge.prompts import prompt_hash
+from dsbeval.recording import read_facts
 from dsbeval.results import Row, RunFolder
 
 PREFIX = "DYA-"
@@ -67,12 +70,11 @@ class Conversation:
 
 
 def read_conversation(recordings: Path, name: str, suite: Suite) -> Conversation:
-    """Read a conversation and segment it.
+    """Read a conversation, in speech or in text, and segment it.
 
     Raises :class:`RunError` where it cannot be read, or was recorded with other scenarios.
     """
-    recording = read_dyad(recordings, name)
-    meta = recording.meta
+    meta, heard = _read(recordings, name)
     scenario = suite.scenarios.get(str(meta["scenario"]))
     if scenario is None:
         raise RunError(
@@ -80,7 +82,16 @@ def read_conversation(recordings: Path, name: str, suite: Suite) -> Conversation
         )
     if any(meta["prompts"][side] != suite.prompt(scenario, side, meta["opener"]) for side in SIDES):
         raise RunError(f"{name}: was recorded under other prompts than {suite.root} gives it; record it again")
-    return Conversation(name, meta, scenario, hear(recording))
+    return Conversation(name, meta, scenario, heard)
+
+
+def _read(recordings: Path, name: str) -> tuple[Mapping[str, Any], Heard]:
+    """Return what is known of a conversation in speech or in text, and what its listeners have of it."""
+    if read_facts(recordings, name).get("kind") == TEXT:
+        talk = read_talk(recordings, name)
+        return talk.meta, hear_talk(talk.talk)
+    recording = read_dyad(recordings, name)
+    return recording.meta, hear(recording)
 
 
 def score_conversation(conversation: Conversation, store: Store | None, judge_id: str) -> tuple[DyadVerdict, Row]:

@@ -68,6 +68,9 @@ def pieces(folder: RunFolder, row: Row) -> Iterator[Piece]:
 
 def _recorded(folder: RunFolder, row: Row) -> Iterator[Piece]:
     name = str(row["id"])
+    if row.get("medium") == "text":
+        yield Piece("transcript", _written(folder, name), "text/plain", "txt")
+        return
     if is_dyad(row):
         data, channels = read_session(folder.recordings, name, "dyad")
         start, end = 0, channels[0].size
@@ -121,6 +124,13 @@ def _dyad_transcript(folder: RunFolder, name: str) -> str:
     spoken = hear(recording).transcript
     silent = [side for side in ("a", "b") if not token_rows(recording.text(side))]
     return spoken + "".join(f"\n(side {side} gave no text)" for side in silent)
+
+
+def _written(folder: RunFolder, name: str) -> str:
+    from dsbeval.dyadic.textrun import read_talk
+    from dsbeval.dyadic.transcript import hear_talk
+
+    return hear_talk(read_talk(folder.recordings, name).talk).transcript
 
 
 def _picture(folder: RunFolder, name: str) -> bytes:

@@ -374,7 +374,7 @@ def test_a_model_that_raises_in_mid_step_is_an_error_and_the_next_session_works(
     with pytest.raises(RuntimeError, match="out of memory"):
         record_case(agent, PACK, PACK.cases["IFD-R1-C1-i1-L2"])
     calls = 0
-    with pytest.raises(SideError, match="side [ab]: agent f_actor: RuntimeError: CUDA error: out of memory"):
+    with pytest.raises(SideError, match=r"side [ab]: agent f_actor: RuntimeError: CUDA error: out of memory"):
         run_dyad(agent, tiny(folder), ("", ""), (1, 2), window_s=3.0, concurrent=False)
     monkeypatch.undo()
     with agent.open("", 0) as session:

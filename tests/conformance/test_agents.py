@@ -10,7 +10,7 @@ from dsbeval.agent import Agent
 from dsbeval.conformance import CHECKS
 from dsbeval.loading import load_agent, parse_args
 
-LOCAL = ("cascade", "oracle", "contrarian", "silent", "turn_based", "babbler", "echo")
+LOCAL = ("cascade", "oracle", "contrarian", "silent", "turn_based", "babbler", "echo", "achiever", "forfeiter")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,4 +1,4 @@
-"""Result rows of dyads, built by hand: real rows with a few fields set."""
+"""Result rows and fingerprints of dyads, built by hand: real ones with a few fields set."""
 
 from __future__ import annotations
 
@@ -65,3 +65,20 @@ def from_matrix(task: str, models: tuple[str, ...], table: Any, runs: int = 100)
 
 def _score(task: str, mean: float, k: int, runs: int) -> float:
     return float(mean) if task.startswith("T3") else float((k * 7) % runs < round(mean * runs))
+
+
+def print_of(agent: str, **fields: Any) -> dict[str, Any]:
+    """Return what of a fingerprint matters here."""
+    dyadic = {"medium": "speech", "scenarios": "s1", "window_s": 60, "lead_in_s": 1.5, "partner_args": {}}
+    return {
+        "agent": agent,
+        "agent_args": {},
+        "checkpoint": None,
+        "seed": 0,
+        "latency": "none",
+        "judge": {"name": "offline", "id": "offline", "prompts": "1"},
+        "versions": {"dsbeval": "1", "resampler": "soxr", "python": "3.12"},
+        "selection": {"partners": []},
+        **fields,
+        "dyadic": {**dyadic, **fields.get("dyadic", {})},
+    }

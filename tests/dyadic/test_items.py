@@ -267,9 +267,20 @@ def test_a_worker_that_dies_is_an_error_of_its_conversation(pytester: pytest.Pyt
 
 def test_without_a_judge_what_needs_one_is_skipped_and_the_rest_is_scored(pytester: pytest.Pytester) -> None:
     inner = dyads(
-        pytester, "--model=forfeiter", "--partner=achiever", "--tasks=T4-1,T4-2", "-k", "01-ab-oA", "--judge=none"
+        pytester,
+        "--model=forfeiter",
+        "--partner=achiever",
+        "--tasks=T4-1,T4-2",
+        "-k",
+        "ab-oA",
+        "--judge=none",
+        "--sample=2",
+        "--acoustics=noisy",
     )
     assert {row["task"]: row["outcome"] for row in inner.rows()} == {"T4-1": "skipped", "T4-2": "failed"}
+    # A sample is honoured; what has no part in it is said.
+    assert inner.summary["dyadic"]["ignored"] == ["--acoustics"]
+    assert inner.out.count("--acoustics has no part in conversations of two agents") == 2
     skipped = next(row for row in inner.rows() if row["task"] == "T4-1")
     assert skipped["outcome"] == "skipped"
     assert "needs a judge (option), and none was asked for" in skipped["message"]

@@ -34,6 +34,16 @@ def test_the_main_suite_has_840_conversations_of_self_play_and_1680_of_cross_pla
     assert len(run_matrix(SUITE.of(["T4-4"]), self_play=True, repeats=1)) == 20 * 2
 
 
+@pytest.mark.parametrize("count", [1, 7, 9, 16, 500])
+def test_a_sample_is_spread_over_the_tasks_and_the_same_every_time(count: int) -> None:
+    found = SUITE.of(MAIN_TASKS, count)
+    assert len(found) == min(count, 140)
+    shares = Counter(scenario.archetype for scenario in found)
+    assert max(shares.values()) - min([shares[task] for task in MAIN_TASKS]) <= 1
+    assert found == [scenario for scenario in SUITE.of() if scenario in SUITE.of(MAIN_TASKS, count)]
+    assert {scenario.id for scenario in found} <= {scenario.id for scenario in SUITE.of(MAIN_TASKS, count + 1)}
+
+
 def test_roles_openers_and_repetitions_are_crossed() -> None:
     runs = run_matrix(SUITE.of(["T2"])[:1], self_play=False)
     assert [(run.seats, run.opener, run.repeat) for run in runs] == [

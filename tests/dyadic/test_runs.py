@@ -15,7 +15,7 @@ from dsbeval.cli import main
 from dsbeval.dyadic.runs import comparable, join_earlier
 from dsbeval.errors import DsbevalError
 from dsbeval.results import RunFolder
-from tests.dyadic.dyads import dyad
+from tests.dyadic.dyads import dyad, print_of
 from tests.inner import ROOT, run
 
 pytest_plugins = ["pytester"]
@@ -73,23 +73,6 @@ def test_an_earlier_run_that_does_not_fit_is_one_line_before_anything_runs(pytes
 
 
 # Which runs may stand together
-
-
-def print_of(agent: str, **fields: Any) -> dict[str, Any]:
-    """Return what of a fingerprint matters here."""
-    dyadic = {"medium": "speech", "scenarios": "s1", "window_s": 60, "lead_in_s": 1.5, "partner_args": {}}
-    return {
-        "agent": agent,
-        "agent_args": {},
-        "checkpoint": None,
-        "seed": 0,
-        "latency": "none",
-        "judge": {"name": "offline", "id": "offline", "prompts": "1"},
-        "versions": {"dsbeval": "1", "resampler": "soxr", "python": "3.12"},
-        "selection": {"partners": []},
-        **fields,
-        "dyadic": {**dyadic, **fields.get("dyadic", {})},
-    }
 
 
 def folder(root: Path, agent: str, cases: list[str], *, partner: str = "", **fields: Any) -> RunFolder:

@@ -81,6 +81,17 @@ def test_yes_and_partly_are_in_role(label: str | None, value: float | None) -> N
     assert verdict(entry, TALK, answers).outcome == outcome
 
 
+def test_a_timing_that_was_not_judged_is_absent_and_that_of_a_mute_side_is_known() -> None:
+    entry = scenario("T1-1")
+    unjudged = score(entry, TALK, {**labelled(adherence_a="yes", adherence_b="no"), "timing_a": None})
+    assert unjudged == {"a": {"score": 1.0, "adherence": "yes"}, "b": {"score": 0.0, "adherence": "no"}}
+    never = {"in_role_s": None, "off_role_s": None}
+    judged = score(entry, TALK, {**labelled(adherence_b="no"), "timing_b": never})
+    assert judged["b"] == {"score": 0.0, "adherence": "no", "entry_s": None, "deviation_s": None}
+    mute = score(entry, conversation(("a", 0.0, 2.0, "Good evening.")), labelled(adherence_a="yes"))
+    assert mute["b"] == {"score": 0.0, "adherence": "no", "entry_s": None, "deviation_s": None}
+
+
 def test_a_side_that_said_nothing_is_out_of_role_without_a_judge() -> None:
     entry = scenario("T1-1")
     heard = conversation(("a", 0.0, 2.0, "Good evening."))

@@ -1,8 +1,7 @@
-"""Two text models in the place of two voices: the budget, what each is sent, and the real SDK against a local server."""
+"""Two text models in the place of two voices: the budget, and what each is sent."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -11,30 +10,10 @@ from hypothesis import strategies as st
 
 from dsbeval.audio import RATE
 from dsbeval.dyadic.leaks import find_leak
-from dsbeval.dyadic.rows import SIDES, Side
+from dsbeval.dyadic.rows import SIDES
 from dsbeval.dyadic.segments import transcript
-from dsbeval.dyadic.textpair import MANNER, SILENCE, Chat, Message, OpenAIChat, Talk, converse
-from dsbeval.errors import AgentError
-from tests.servers import Answer, OpenAIServer
-
-OPENER = "You begin."
-
-
-class Scripted:
-    """A chat that says its lines in turn and keeps what it was sent."""
-
-    def __init__(self, *lines: str) -> None:
-        self.lines, self.sent = list(lines), list[list[Message]]()
-
-    def __call__(self, messages: Sequence[Message]) -> str:
-        self.sent.append(list(messages))
-        return self.lines.pop(0) if self.lines else "and so on"
-
-
-def talk(a: Chat, b: Chat, opener: Side = "a", words: int = 240, turns: int = 20) -> Talk:
-    prompts: dict[Side, str] = {"a": "You are Ada.", "b": "You are Bo."}
-    prompts[opener] += f"\n\n{OPENER}"
-    return converse({"a": a, "b": b}, prompts, opener, OPENER, words=words, turns=turns)
+from dsbeval.dyadic.textpair import MANNER, SILENCE, converse
+from tests.dyadic.talks import OPENER, Scripted, talk
 
 
 def test_the_sides_take_turns_and_each_sees_the_other_as_the_user() -> None:
@@ -134,71 +113,3 @@ def test_the_budget_is_never_passed_and_time_goes_on(lengths: list[int], words: 
     assert all(one.end == other.start for one, other in pairwise(spans))
     assert sum(span.duration for span in spans) == found.length
     assert sum(len(found.text(side)) for side in SIDES) == found.words
-
-
-# The real SDK
-
-
-@pytest.fixture
-def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
-
-@pytest.mark.usefixtures("_no_key")
-def test_two_models_of_a_service_talk() -> None:
-    with (
-        OpenAIServer(lambda seen: f"I am {seen.model}.") as server,
-        OpenAIChat("m-one", server.base_url, seed=7, temperature=0.5) as one,
-        OpenAIChat("m-two", server.base_url) as other,
-    ):
-        found = talk(one, other, turns=4)
-    assert [turn.text for turn in found.turns] == ["I am m-one.", "I am m-two."] * 2
-    body = server.seen[2].body
-    assert body["model"] == "m-one"
-    assert [message["role"] for message in body["messages"]] == ["system", "user", "assistant", "user"]
-    assert (body["seed"], body["temperature"], body["max_tokens"]) == (7, 0.5, 200)
-
-
-@pytest.mark.usefixtures("_no_key")
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (Answer(404, {"error": {"message": "no such model"}}), "side a: model m at .* answered 404: .*no such model"),
-        (Answer(200, {"choices": []}), "side a: model m at .* answered without a choice"),
-        (
-            Answer(200, {"choices": [{"finish_reason": "content_filter", "message": {"content": None}}]}),
-            "side a: model m at .* the service's filter withheld the answer",
-        ),
-        (
-            Answer(200, {"choices": [{"finish_reason": "length", "message": {"content": "  "}}]}),
-            "side a: model m at .* used 200 tokens without a word",
-        ),
-    ],
-    ids=["refused", "no choice", "filtered", "cut off"],
-)
-def test_a_service_that_fails_is_an_error_that_names_the_side(answer: Answer, message: str) -> None:
-    with (
-        OpenAIServer([answer]) as server,
-        OpenAIChat("m", server.base_url) as chat,
-        pytest.raises(AgentError, match=message),
-    ):
-        talk(chat, Scripted())
-
-
-@pytest.mark.usefixtures("_no_key")
-def test_a_service_that_is_slow_or_away_is_an_error() -> None:
-    with (
-        OpenAIServer(lambda _: Answer(200, {}, delay_s=5)) as server,
-        OpenAIChat("m", server.base_url, timeout_s=0.2) as slow,
-    ):
-        with pytest.raises(AgentError, match=r"side b: .* did not answer within 0\.2 s"):
-            talk(Scripted(), slow)
-        base = server.base_url
-    with OpenAIChat("m", base) as away, pytest.raises(AgentError, match=r"side a: .* cannot be reached"):
-        talk(away, Scripted())
-
-
-@pytest.mark.usefixtures("_no_key")
-def test_the_service_itself_needs_a_key() -> None:
-    with pytest.raises(AgentError, match="no environment variable OPENAI_API_KEY"):
-        OpenAIChat("m")

@@ -19,7 +19,7 @@ from dsbeval.dyadic.record import write_dyad
 from dsbeval.dyadic.scenarios import load_scenarios
 from dsbeval.judge.cache import Store
 from dsbeval.results import RunFolder
-from tests.dyadic.test_runs import print_of
+from tests.dyadic.dyads import print_of
 from tests.judge.servers import prompt_of
 from tests.judge.support import case, numbered, record
 from tests.servers import OpenAIServer, Seen

@@ -292,7 +292,7 @@ class Service:
         return key or None
 
 
-def check_base_url(base_url: str) -> None:
+def check_base_url(base_url: str, option: str = "--judge-base-url", key_place: str = OWN_KEY) -> None:
     """Raise :class:`OptionError` for an address that cannot be used, or that holds a secret which would end up in logs."""
     try:
         url = urlsplit(base_url)
@@ -300,9 +300,9 @@ def check_base_url(base_url: str) -> None:
     except ValueError:
         usable = False
     if not usable:
-        raise OptionError("--judge-base-url: is not an address such as http://127.0.0.1:8000/v1")
+        raise OptionError(f"{option}: is not an address such as http://127.0.0.1:8000/v1")
     if url.username is not None or url.password is not None or url.query or url.fragment:
-        raise OptionError(f"--judge-base-url: must not hold credentials or a query; put the key into {OWN_KEY}")
+        raise OptionError(f"{option}: must not hold credentials or a query; put the key into {key_place}")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
