@@ -82,6 +82,7 @@ def plot(run: Path, case: str, output: Path | None) -> None:
 
 
 def _attach() -> None:
+    from dsbeval.compare.cli import baseline, compare
     from dsbeval.ifeval.cli import pack
     from dsbeval.judge.cli import agree, judge
     from dsbeval.speech.author.cli import author
@@ -89,6 +90,8 @@ def _attach() -> None:
 
     speech.add_command(author)
     main.add_command(agree)
+    main.add_command(baseline)
+    main.add_command(compare)
     main.add_command(judge)
     main.add_command(pack)
     main.add_command(speech)
