@@ -69,7 +69,7 @@ def header(found: Mapping[str, Any]) -> list[str]:
     lines = [
         f"base {found['base']['agent']} ({found['base']['label']})",
         f"new  {found['new']['agent']} ({found['new']['label']})",
-        f"{pairs['both']} pairs; {pairs['base_only']} more have a verdict in the base only, {pairs['new_only']} in the new run only",
+        f"{pairs['both']} pairs; {pairs['base_only']} more in the base only, {pairs['new_only']} in the new run only",
     ]
     lines += [f"UNLIKE {line}" for line in found["unlike"]]
     return lines + [f"differs in {line}" for line in found["differs"]]

@@ -66,6 +66,21 @@ def metrics_of(rows: Iterable[Row]) -> list[Metric]:
     return out
 
 
+def catalogue() -> dict[str, int]:
+    """Return the direction of every metric, but those of roles and probes: a pack names these."""
+    floor = {f"ias.{subset}": 1 for subset in ("reactive", "all", "exercised")}
+    floor |= {f"level.{level}": 1 for level in LEVELS} | {f"effect.{name}": 0 for name in EFFECTS}
+    floor |= {f"{kind}.{action}": 1 for kind in ("action", "margin") for action in sorted(Action)}
+    floor |= {"exercised": 0, "enacted": 0}
+    persona = {"pas": 1, **{f"pas.{level}": 1 for level in LEVELS}, "safety_override": 1}
+    dyads = {f"dyad.{task}": 1 for task in TASKS} | {"leak": -1}
+    return floor | persona | dyads | {f"turns.{name}": direction for name, _, direction, _ in _TURN_METRICS}
+
+
+OF_THE_PACK = ("role.", "probe.")
+"""How the metrics begin that a pack names; more is better in all of them."""
+
+
 # DSB-IFEval: the floor
 
 
