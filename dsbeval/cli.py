@@ -92,6 +92,8 @@ def plot(run: Path, case: str, output: Path | None) -> None:
 
 
 def _attach() -> None:
+    from dsbeval.compare.cli import baseline, compare
+    from dsbeval.gate.cli import gate
     from dsbeval.ifeval.cli import pack
     from dsbeval.judge.cli import agree, judge
     from dsbeval.speech.author.cli import author
@@ -99,6 +101,9 @@ def _attach() -> None:
 
     speech.add_command(author)
     main.add_command(agree)
+    main.add_command(baseline)
+    main.add_command(compare)
+    main.add_command(gate)
     main.add_command(judge)
     main.add_command(pack)
     main.add_command(speech)

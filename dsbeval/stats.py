@@ -222,45 +222,66 @@ def clustered_gap(
     ``scale`` is the largest value that a single outcome can have (1 for a share); ``n`` counts the outcomes of both sides.
     None where a side has no outcomes.
     """
+    return clustered_contrast((one, other), (1, -1), scale=scale, draws=draws, seed=seed, level=level)
+
+
+def clustered_contrast(
+    sides: Sequence[Sums],
+    signs: Sequence[int],
+    *,
+    scale: float | None = 1.0,
+    draws: int = DRAWS,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> Estimate:
+    """Return the sum of the means of aligned ``sides``, each with its sign, as :func:`clustered_gap` does for two.
+
+    ``scale`` is None where an outcome has no largest value (seconds).
+    """
     _check_level(level)
-    if one.total.shape != other.total.shape:
-        raise ValueError(f"{len(one.total)} clusters on one side, {len(other.total)} on the other; align them")
-    seen = (one.count > 0) | (other.count > 0)
-    one, other = (Sums(side.total[seen], side.count[seen]) for side in (one, other))
-    n, size = one.n + other.n, int(seen.sum())
-    first, second = one.mean, other.mean
-    if first is None or second is None:
+    if len({side.total.shape for side in sides}) > 1:
+        sizes = ", ".join(str(len(side.total)) for side in sides)
+        raise ValueError(f"sides of {sizes} clusters; align them")
+    seen = np.any([side.count > 0 for side in sides], axis=0)
+    sides = [Sums(side.total[seen], side.count[seen]) for side in sides]
+    n, size = sum(side.n for side in sides), int(seen.sum())
+    means = [side.mean for side in sides]
+    if None in means:
         return Estimate(None, None, None, n, size)
-    gap = first - second
+    value = float(sum(sign * (mean or 0) for sign, mean in zip(signs, means, strict=True)))
     if size < 2:
-        return Estimate(gap, None, None, n, size)
-    if _uncommon(one, other) < RARE:
-        low, high = _adjusted(one, other, gap, scale, level)
-        return Estimate(gap, low, high, n, size, "adjusted")
+        return Estimate(value, None, None, n, size)
+    if _uncommon(sides, signs) < RARE:
+        low, high = _adjusted(sides, signs, value, scale, level)
+        return Estimate(value, low, high, n, size, "adjusted")
     picks = _picks(size, draws, seed)
-    drawn = one.drawn(picks) - other.drawn(picks)
+    drawn = np.sum([sign * side.drawn(picks) for sign, side in zip(signs, sides, strict=True)], axis=0)
     low, high = percentiles(drawn[np.isfinite(drawn)], level)
-    return Estimate(gap, low, high, n, size, "bootstrap")
+    return Estimate(value, low, high, n, size, "bootstrap")
 
 
-def _uncommon(one: Sums, other: Sums) -> int:
+def _uncommon(sides: Sequence[Sums], signs: Sequence[int]) -> int:
     """Return how many clusters do not have the most common difference between their sides."""
-    both = (one.count > 0) & (other.count > 0)
-    if not both.any():
-        return len(both)
-    each = one.total[both] / one.count[both] - other.total[both] / other.count[both]
-    return len(both) - int(np.unique(each.round(9), return_counts=True)[1].max())
+    whole = np.all([side.count > 0 for side in sides], axis=0)
+    if not whole.any():
+        return len(whole)
+    each = np.sum([s * side.total[whole] / side.count[whole] for s, side in zip(signs, sides, strict=True)], axis=0)
+    return len(whole) - int(np.unique(each.round(9), return_counts=True)[1].max())
 
 
-def _adjusted(one: Sums, other: Sums, gap: float, scale: float, level: float) -> tuple[float, float]:
+def _adjusted(
+    sides: Sequence[Sums], signs: Sequence[int], value: float, scale: float | None, level: float
+) -> tuple[float, float]:
     from scipy.special import stdtrit
 
-    size = len(one.count)
-    moved = [(s.total - (s.mean or 0) * s.count) / s.n for s in (one, other)]
-    each = np.append(gap + size * (moved[0] - moved[1]), [scale, -scale])
+    size = len(sides[0].count)
+    moved = [s * (side.total - (side.mean or 0) * side.count) / side.n for s, side in zip(signs, sides, strict=True)]
+    each = value + size * np.sum(moved, axis=0)
+    most = float(np.abs(each).max()) if scale is None else scale * len(sides) / 2
+    each = np.append(each, [most, -most])
     half = float(stdtrit(size + 1, (1 + level) / 2) * each.std(ddof=1) / math.sqrt(size + 2))
-    middle = float(each.mean())
-    return max(min(middle - half, gap), -scale), min(max(middle + half, gap), scale)
+    low, high = min(float(each.mean()) - half, value), max(float(each.mean()) + half, value)
+    return (low, high) if scale is None else (max(low, -most), min(high, most))
 
 
 def _picks(size: int, draws: int, seed: int) -> NDArray[np.intp]:

@@ -19,7 +19,7 @@ from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS
 from dsbeval.errors import DsbevalError
 from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
 from dsbeval.results import Row, RunFolder
-from reports import allure, hookspecs
+from reports import allure, gating, hookspecs
 from reports.benchmarks import BENCHMARKS, ignored, owner
 from reports.items import ROW, case_of, note_personas, one_line, question_in, question_of
 from reports.scheduling import CaseScheduling, case_in
@@ -29,6 +29,7 @@ from reports.settings import RUN_DIR, SETTINGS, add_options, read_settings, sett
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options."""
     add_options(parser)
+    gating.add_options(parser.getgroup("dsbeval"))
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -40,6 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Check the options before anything is collected."""
     try:
         config.stash[SETTINGS] = read_settings(config)
+        if not _is_worker(config):
+            gating.enable(config)
     except DsbevalError as error:
         raise pytest.UsageError(str(error)) from None
     allure.enable(config)
@@ -106,8 +109,10 @@ def _create_run(config: pytest.Config, cases: Iterable[str]) -> None:
         return
     settings = settings_of(config)
     try:
-        check_apart(wanted, settings.fingerprint(), settings.run_dir, settings.earlier)
-        RunFolder.create(settings.run_dir, settings.fingerprint(), wanted, resume=settings.resume)
+        fingerprint = settings.fingerprint()
+        check_apart(wanted, fingerprint, settings.run_dir, settings.earlier)
+        gating.check(config, fingerprint)
+        RunFolder.create(settings.run_dir, fingerprint, wanted, resume=settings.resume)
     except DsbevalError as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
 

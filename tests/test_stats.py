@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dsbeval.stats import (
     Estimate,
     Sums,
+    clustered_contrast,
     clustered_gap,
     clustered_mean,
     clustered_share,
@@ -162,7 +163,7 @@ def test_which_interval_a_share_has() -> None:
 def test_a_gap_needs_both_sides_and_aligned_clusters() -> None:
     one = Sums.of([1.0, 0.0], ["a", "b"], ["a", "b"])
     assert clustered_gap(one, Sums(np.zeros(2), np.zeros(2))) == Estimate(None, None, None, 2)
-    with pytest.raises(ValueError, match="2 clusters on one side, 1 on the other"):
+    with pytest.raises(ValueError, match="sides of 2, 1 clusters; align them"):
         clustered_gap(one, Sums.of([1.0], ["a"]))
     with pytest.raises(ValueError, match="2 values, but 1 clusters"):
         Sums.of([1.0, 0.0], ["a"])
@@ -174,6 +175,16 @@ def test_a_gap_between_equals_is_not_beyond_doubt() -> None:
     assert (found.value, found.n, found.method) == (0.0, 60, "adjusted")
     assert found.low == pytest.approx(-found.high)  # type: ignore[operator]
     assert 0.05 < found.high < 0.12  # type: ignore[operator]
+
+
+def test_a_contrast_of_gaps() -> None:
+    """How a gap has moved between two runs: (0.6 - 0.4) - (0.5 - 0.5)."""
+    count = np.ones(60)
+    levels = [Sums((np.arange(60) < 60 * rate).astype(float), count) for rate in (0.6, 0.4, 0.5, 0.5)]
+    found = clustered_contrast(levels, (1, -1, -1, 1))
+    assert found.value == pytest.approx(0.2)
+    assert found.low < 0.2 < found.high  # type: ignore[operator]
+    assert found == clustered_contrast(levels, (1, -1, -1, 1))
 
 
 def test_a_gap_stays_within_what_an_outcome_can_be() -> None:

@@ -1,0 +1,1 @@
+"""The gate: has an agent got worse than its baseline, surely enough to stop it?"""
