@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -65,6 +65,9 @@ class Capabilities:
         Input samples from the start of a heard frame to the start of its emission; None is one frame.
     privileged : bool
         Whether it must be told the case itself. Only calibration agents are.
+    context_s : float or None
+        Seconds of a session that the model can look back on; None where that is not known. A session that is longer is
+        played on and marked.
     """
 
     interaction: Interaction
@@ -78,6 +81,7 @@ class Capabilities:
     text: bool = True
     output_delay: int | None = None
     privileged: bool = False
+    context_s: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("input_rate", "output_rate", "frame"):
@@ -187,6 +191,9 @@ class Agent(ABC):
     name: str = ""
     concurrency: int | None = None
     """How many of its sessions may be open at once, over all workers of a run; None: as many as there are."""
+
+    checkpoint_files: ClassVar[tuple[str, ...]] = ()
+    """Patterns of the files that it reads of a ``--checkpoint``; empty where it does not take one from the hub."""
 
     @property
     @abstractmethod

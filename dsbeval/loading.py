@@ -81,6 +81,16 @@ def find_agent(spec: str, option: str = "--model") -> type[Agent]:
     return found
 
 
+def checkpoint_files(spec: str) -> tuple[str, ...]:
+    """Return the patterns of the files that an agent of this project reads of a checkpoint; of any other, none.
+
+    Ours import nothing heavy; one from elsewhere may need an environment that is not here.
+    """
+    from adapters import AGENTS
+
+    return find_agent(spec).checkpoint_files if spec in AGENTS else ()
+
+
 def load_agent(
     spec: str,
     args: Mapping[str, object] | None = None,

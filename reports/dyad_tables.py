@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dsbeval.caveats import lines as caveat_lines
 from dsbeval.judge.contract import is_offline
 from dsbeval.judge.tables import table
 from dsbeval.stats import SMALL_N
@@ -47,6 +48,7 @@ def render(data: Mapping[str, Any], agent: str) -> list[str]:
             lines.append(f"  ... and {len(data[kind]) - SHOWN} more {kind}")
     if data["missing"]:
         lines.append(f"  missing: {', '.join(data['missing'][:5])}{' ...' * (len(data['missing']) > 5)}")
+    lines += caveat_lines(data.get("caveats", {}))
     lines += [
         f"with run {run['run']}: agent {run['agent']}, {run['cases']} conversations: {run['error']} error, "
         f"{run['skipped']} skipped, {run['missing']} missing"

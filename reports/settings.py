@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dsbeval.checkpoints import describe
 from dsbeval.clock import LATENCIES
 from dsbeval.dyadic import garble, textrun
 from dsbeval.dyadic.bridge import LEAD_IN_S, WINDOW_S, WINDOWS_S
@@ -33,10 +34,10 @@ from dsbeval.judge.contract import Judge
 from dsbeval.judge.cost import parse_price
 from dsbeval.judge.pas import PAS_PASS
 from dsbeval.judge.prompts import VERSION as PROMPT_VERSION
-from dsbeval.loading import find_spec, parse_args
+from dsbeval.loading import checkpoint_files, find_spec, parse_args
 from dsbeval.recording import FORMATS
 from dsbeval.replay.grid import DYADS, IFEVAL, Grid
-from dsbeval.results import file_sha256, versions
+from dsbeval.results import versions
 from dsbeval.speech.acoustics import KINDS, Acoustics
 from dsbeval.speech.recognise import check_recogniser
 from dsbeval.vad import BENCHMARK, model_sha256
@@ -134,14 +135,10 @@ class Settings:
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what must be equal for two runs to be compared, and what they ran."""
-        checkpoint = None
-        if self.checkpoint is not None:
-            path = Path(self.checkpoint)
-            checkpoint = {"name": self.checkpoint, "sha256": file_sha256(path) if path.exists() else None}
         fingerprint: dict[str, Any] = {
             "agent": self.model,
             "agent_args": {key: self.model_args[key] for key in sorted(self.model_args)},
-            "checkpoint": checkpoint,
+            "checkpoint": _checkpoint(self.model, self.checkpoint),
             "pack": load_pack(self.pack).sha256,
             "seed": self.seed,
             "device": "cpu",
@@ -176,10 +173,15 @@ class Settings:
             "medium": "speech",
             "window_s": self.window_s,
             "lead_in_s": LEAD_IN_S,
+            **({"partner_checkpoints": weights} if (weights := self._partner_checkpoints()) else {}),
             "segments": asdict(SEGMENTS),
             "turn_taking": asdict(TURN_TAKING),
             "garble_watch": garble.as_fingerprint(self.garble_watch),
         }
+
+    def _partner_checkpoints(self) -> dict[str, Any]:
+        given = self.partner_args.get("checkpoint")
+        return {} if given is None else {name: _checkpoint(name, str(given)) for name in self.partners}
 
 
 SETTINGS = pytest.StashKey[Settings]()
@@ -199,7 +201,12 @@ def add_options(parser: pytest.Parser) -> None:
     )
     option("--model-arg", action="append", default=[], metavar="K=V", help="argument of the agent; may be repeated")
     add_option(group)
-    option("--checkpoint", default=None, metavar="PATH", help="checkpoint that the agent loads")
+    option(
+        "--checkpoint",
+        default=None,
+        metavar="PATH|ORG/NAME[@REV]",
+        help="checkpoint that the agent loads: a file, a folder, or an id on the Hugging Face hub",
+    )
     option("--pack", default=str(DEFAULT_PACK), metavar="DIR", help="pack of cases (default: cases/ifeval)")
     option("--levels", default="", metavar="L1,L2", help="conditioning levels to run (default: all)")
     option("--roles", default="", metavar="R1,R4", help="roles to run (default: all)")
@@ -284,6 +291,10 @@ def add_options(parser: pytest.Parser) -> None:
         help="earlier run folder whose conversations of two agents join the matrices; may be repeated",
     )
     option("--audio-format", default="wav", choices=FORMATS, help="format of the recordings (default: wav)")
+
+
+def _checkpoint(agent: str, spec: str | None) -> dict[str, Any] | None:
+    return None if spec is None else describe(spec, checkpoint_files(agent))
 
 
 def _names(value: str) -> tuple[str, ...]:

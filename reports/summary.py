@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dsbeval.caveats import tally
 from dsbeval.dyadic.runs import Earlier
 from dsbeval.ifeval.metrics import counts, summarise
 from dsbeval.ifeval.score import case_ids
@@ -60,6 +61,7 @@ def dyadic_block(rows: Sequence[Row], conversations: Sequence[str], earlier: Seq
     def told(outcome: str) -> list[dict[str, Any]]:
         return [{"id": row["id"], "message": row["message"]} for row in rows if row["outcome"] == outcome]
 
+    every = [*rows, *(row for run in earlier for row in run.rows)]
     return {
         "outcomes": counts(rows, conversations),
         "judges": sorted({str(row["judge"]) for row in rows if row.get("judge", "none") != "none"}),
@@ -68,5 +70,6 @@ def dyadic_block(rows: Sequence[Row], conversations: Sequence[str], earlier: Seq
         "skipped": told("skipped"),
         "missing": sorted(set(conversations) - {str(row["id"]) for row in rows}),
         **({"with_runs": [run.as_dict() for run in earlier]} if earlier else {}),
-        **analyse([*rows, *(row for run in earlier for row in run.rows)]),
+        **({"caveats": told_of} if (told_of := tally((row for row in every if "scores" in row), "")) else {}),
+        **analyse(every),
     }

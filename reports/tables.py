@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from dsbeval.caveats import lines as caveat_lines
 from dsbeval.ifeval.pack import LEVELS
 from dsbeval.judge.tables import render as render_judge
 from dsbeval.stats import SMALL_N
@@ -165,6 +166,8 @@ def _ifeval(summary: Mapping[str, Any], width: int) -> list[str]:
             f"  missing: {', '.join(summary['missing'][:5])}{' ...' if len(summary['missing']) > 5 else ''}",
             soft_wrap=True,
         )
+    for line in caveat_lines(summary.get("caveats", {})):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
     for table in tables(summary):
         console.print(f"\n{table.title}", highlight=False)
         table.title = None  # rich would wrap it to the width of the columns

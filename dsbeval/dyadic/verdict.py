@@ -36,6 +36,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from dsbeval.caveats import caveats
 from dsbeval.dyadic.record import DyadRecording
 from dsbeval.dyadic.rows import SIDES, Side, SideScores
 from dsbeval.dyadic.schema import AnyScenario, other
@@ -138,7 +139,13 @@ def score_heard(
         "length": heard.length,
         "silent": [side for side in SIDES if side not in heard.speakers],
         **({"garble": meta["garble"]} if "garble" in meta else {}),
+        **({"caveats": told} if (told := _caveats(meta, heard.length)) else {}),
     }
+
+
+def _caveats(meta: Mapping[str, Any], length: int) -> dict[str, list[str]]:
+    found = {side: caveats(facts, length) for side, facts in meta.get("sides", {}).items()}
+    return {side: names for side, names in found.items() if names}
 
 
 def identity(meta: Mapping[str, Any]) -> Row:

@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dsbeval import paired
+from dsbeval.caveats import tally
 from dsbeval.ifeval.pack import LEVELS
 from dsbeval.ifeval.schema import REACTIVE, Action
 from dsbeval.results import OUTCOMES, Row
@@ -230,6 +231,7 @@ def summarise(rows: Sequence[Row], cases: Sequence[str], fingerprint: Mapping[st
             "not_exercised": sum(not row["exercised"] for row in judged),
         },
         **({"realtime": clocked} if (clocked := realtime(judged)) else {}),
+        **({"caveats": told} if (told := tally(judged, str(fingerprint.get("agent")))) else {}),
         "errors": [{"id": row["id"], "message": row["message"]} for row in floor if row["outcome"] == "error"],
         "skipped": [{"id": row["id"], "message": row["message"]} for row in floor if row["outcome"] == "skipped"],
         "missing": sorted(set(cases) - {str(row["id"]) for row in floor}),
