@@ -1,7 +1,7 @@
 """What an agent declares about itself that a reader of its scores must be told: it took no prompt, it outran its context.
 
-A row keeps the names (``"caveats": [NAME]``, of a dyad ``{SIDE: [NAME]}``), the summary how many rows of each agent have them, the terminal
-a sentence each. A row without any has no such field.
+A row keeps the names (``"caveats": [NAME]``, of a dyad ``{SIDE: [NAME]}``), the summary how many rows of each agent have
+them, the terminal a sentence each. A row without any has no such field.
 """
 
 from __future__ import annotations

@@ -61,13 +61,14 @@ def enacted(meta: Mapping[str, Any], m: Measurements, overrides: Overrides | Non
 
 def score_recording(recording: Recording, overrides: Overrides | None = None) -> tuple[Verdict, Row]:
     """Measure and judge a recording; return the verdict and its result row."""
-    return score_measured(recording.meta, measure_recording(recording), overrides)
+    return score_measured(recording, measure_recording(recording), overrides)
 
 
 def score_measured(
-    meta: Mapping[str, Any], measurements: Measurements, overrides: Overrides | None = None
+    recording: Recording, measurements: Measurements, overrides: Overrides | None = None
 ) -> tuple[Verdict, Row]:
     """Judge the measurements of a recording; return the verdict and its result row."""
+    meta = recording.meta
     verdict = judge_measurements(meta, measurements, overrides)
     row: Row = {
         "id": meta["test_case_id"],

@@ -40,15 +40,15 @@ def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch, version: st
 
 def test_the_fork_is_told_by_what_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
     import moshi
-    from moshi.models import LMGen
+    from moshi.models.lm import LMGen
 
     monkeypatch.setattr(LMGen, "step_system_prompts", None, raising=False)
     monkeypatch.setattr(moshi, "__version__", "0.1.0")
     assert find_package("personaplex", fork=True).name == "moshi 0.1.0 (PersonaPlex fork)"
-    with pytest.raises(AgentError, match="moshi 0.1.0, the PersonaPlex fork is installed"):
+    with pytest.raises(AgentError, match=r"moshi 0\.1\.0, the PersonaPlex fork is installed"):
         find_package("moshi")
     monkeypatch.setattr(moshi, "__version__", "0.2.13")
-    with pytest.raises(AgentError, match="or the PersonaPlex fork 0.1.0 only"):
+    with pytest.raises(AgentError, match=r"or the PersonaPlex fork 0\.1\.0 only"):
         find_package("personaplex", fork=True)
 
 
@@ -92,7 +92,10 @@ def config(**changes: Any) -> Callable[[Path], None]:
 
 
 def written(name: str, content: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).write_text(content) and None
+    def write(folder: Path) -> None:
+        (folder / name).write_text(content)
+
+    return write
 
 
 def without(name: str) -> Callable[[Path], None]:
