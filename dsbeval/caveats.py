@@ -25,7 +25,7 @@ def caveats(facts: Mapping[str, Any], length: int) -> list[str]:
     """Return the caveats of a session of ``length`` samples; ``facts`` has ``prompt_taken`` and ``capabilities``."""
     context_s = facts.get("capabilities", {}).get("context_s")
     found = {
-        "prompt_not_taken": not facts.get("prompt_taken", True),
+        "prompt_not_taken": facts.get("prompt_taken") is False,  # None: of a foreign recording nobody knows
         "past_context": context_s is not None and length > context_s * RATE,
     }
     return [name for name, holds in found.items() if holds]
