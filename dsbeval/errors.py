@@ -22,6 +22,10 @@ class AgentError(DsbevalError):
     """An agent cannot be loaded, or broke its contract while it ran."""
 
 
+class ModelsError(DsbevalError):
+    """What is said about models is wrong: a needs.toml, a models.toml; or an environment is not what a model needs."""
+
+
 class RunError(DsbevalError):
     """A run folder is missing something, or is not what the command needs."""
 

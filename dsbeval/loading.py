@@ -6,16 +6,17 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
-
-import yaml
+from typing import TYPE_CHECKING, Any
 
 from dsbeval.agent import Agent
 from dsbeval.errors import AgentError, OptionError, near
 from dsbeval.turns import TURNS, Endpointed
+
+if TYPE_CHECKING:
+    from dsbeval.host.process import Host
 
 GROUP = "dsbeval.agents"
 
@@ -33,6 +34,8 @@ def parse_args(pairs: list[str], option: str = "--model") -> dict[str, object]:
 
     ``option`` is the one that names the agent, here and below; errors name it.
     """
+    import yaml  # late: the host side of an agent in its own process imports this module and may not have it
+
     out: dict[str, object] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -79,16 +82,81 @@ def find_agent(spec: str, option: str = "--model") -> type[Agent]:
 
 
 def load_agent(
-    spec: str, args: Mapping[str, object] | None = None, checkpoint: str | None = None, option: str = "--model"
+    spec: str,
+    args: Mapping[str, object] | None = None,
+    checkpoint: str | None = None,
+    option: str = "--model",
+    *,
+    name: str | None = None,
+    device: str | None = None,
+    host: Host | None = None,
+    log: Path | None = None,
 ) -> Agent:
     """Build the agent that ``spec`` names, with its ``--model-arg`` values and ``--checkpoint`` where it takes them.
+
+    Parameters
+    ----------
+    name : str or None
+        What the agent is to be called, where that is not what it calls itself.
+    device : str or None
+        The device that was leased for it; passed on where the agent takes one.
+    host : Host or None
+        The process that it is to run in; None is this one. A hosted agent is started when it is first used.
+    log : Path or None
+        File for what a hosted agent prints.
 
     Raises :class:`AgentError` when the agent does not take an argument, and lets an exception of its constructor
     through.
     """
-    found = find_agent(spec, option)
     given = dict(args or {})
-    turns, wrapping = _turn_options(found, given, option)
+    if host is not None:
+        turns, wrapping = _turn_options((), given, option)
+        agent = _hosted(spec, given, checkpoint, option, name, device, host, log)
+        return Endpointed(agent, **wrapping) if turns == "endpointed" else agent
+    found = find_agent(spec, option)
+    turns, wrapping = _turn_options(inspect.signature(found).parameters, given, option)
+    agent = build_agent(found, spec, given, checkpoint, option=option, device=device)
+    agent.name = name or agent.name
+    if turns != "endpointed":
+        return agent
+    wrapped = Endpointed(agent, **wrapping)
+    _ = wrapped.capabilities  # which refuses what cannot be wrapped
+    return wrapped
+
+
+def _hosted(
+    spec: str,
+    args: Mapping[str, object],
+    checkpoint: str | None,
+    option: str,
+    name: str | None,
+    device: str | None,
+    host: Host,
+    log: Path | None,
+) -> Agent:
+    from dsbeval.host.agent import HostedAgent
+    from dsbeval.models import load_needs
+
+    module_name, attribute = find_spec(spec, option)
+    if module_name.endswith(".py"):
+        module_name = str(Path(module_name).resolve())  # the process may have another working directory
+    return HostedAgent(
+        f"{module_name}:{attribute}", host, spec=spec, name=name, args=args, checkpoint=checkpoint, device=device,
+        needs=load_needs(spec), log=log, option=option,
+    )  # fmt: skip
+
+
+def build_agent(
+    found: type[Agent],
+    spec: str,
+    args: Mapping[str, object],
+    checkpoint: str | None = None,
+    *,
+    option: str = "--model",
+    device: str | None = None,
+) -> Agent:
+    """Build an agent of the class ``found``; what may be given, and what is raised, is that of :func:`load_agent`."""
+    given = dict(args)
     if checkpoint is not None:
         given["checkpoint"] = checkpoint
     accepted = inspect.signature(found).parameters
@@ -99,14 +167,15 @@ def load_agent(
             raise AgentError(
                 f"{given_by}: agent {spec} does not take it; it takes {', '.join(accepted) or 'no arguments'}"
             )
+    if device is not None and "device" in accepted:
+        given.setdefault("device", device)
     agent = found(**given)
     agent.name = agent.name or spec
-    return Endpointed(agent, **wrapping) if turns == "endpointed" else agent
+    return agent
 
 
-def _turn_options(found: type[Agent], given: dict[str, object], option: str) -> tuple[str, dict[str, Any]]:
+def _turn_options(own: Container[str], given: dict[str, object], option: str) -> tuple[str, dict[str, Any]]:
     """Take the options of the turn-taking wrapper out of ``given``, unless the agent has options of these names itself."""
-    own = inspect.signature(found).parameters
     if "turns" in own or "turns" not in given:
         return "full", {}
     turns = given.pop("turns")

@@ -31,9 +31,6 @@ class Endpointed(Agent):
     """A turn-based agent that answers each user turn when it has ended."""
 
     def __init__(self, agent: Agent, endpoint_ms: float = 800.0, barge_in: str = "keep") -> None:
-        if agent.capabilities.interaction is not Interaction.TURN_BASED:
-            kind = agent.capabilities.interaction
-            raise OptionError(f"--model-arg turns=endpointed: is for turn-based agents; {agent.name} is {kind}")
         if endpoint_ms <= 0:
             raise OptionError(f"--model-arg endpoint_ms: {endpoint_ms!r} is not a positive number of milliseconds")
         if barge_in not in BARGE_INS:
@@ -45,8 +42,18 @@ class Endpointed(Agent):
 
     @property
     def capabilities(self) -> Capabilities:
-        """As the agent's own, but it takes part like a service with server VAD."""
-        return replace(self._agent.capabilities, interaction=Interaction.SERVER_VAD)
+        """As the agent's own, but it takes part like a service with server VAD.
+
+        Asked for late: an agent in its own process is started for it. Raises :class:`OptionError` for an agent that is not
+        turn-based.
+        """
+        own = self._agent.capabilities
+        self.name = self._agent.name
+        if own.interaction is not Interaction.TURN_BASED:
+            raise OptionError(
+                f"--model-arg turns=endpointed: is for turn-based agents; {self.name} is {own.interaction}"
+            )
+        return replace(own, interaction=Interaction.SERVER_VAD)
 
     def open(self, prompt: str, seed: int) -> Session:
         """Return a session that answers each turn."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from dsbeval.errors import PackError
+from dsbeval.errors import DsbevalError, PackError
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times faster: collection needs it
 
@@ -60,16 +60,21 @@ def read_yaml(path: Path, model: type[M]) -> M:
         raise PackError(f"{path}: {where}not valid YAML: {error.problem}; mend it there") from None
     except (yaml.YAMLError, ValueError) as error:  # a ValueError: a date that is none, such as 2026-13-45
         raise PackError(f"{path}: not valid YAML: {' '.join(str(error).split())}; mend or quote it") from None
+    return validated(path, data, model)
+
+
+def validated(path: Path, data: Any, model: type[M], error: type[DsbevalError] = PackError) -> M:
+    """Return what was read from ``path`` as ``model``; raise ``error`` with one line for the first thing that is wrong."""
     if not isinstance(data, dict):
-        raise PackError(f"{path}: must be a mapping with the fields {', '.join(model.model_fields)}")
+        raise error(f"{path}: must be a mapping with the fields {', '.join(model.model_fields)}")
     try:
         return model.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        more = len(error.errors()) - 1
+    except ValidationError as wrong:
+        first = wrong.errors()[0]
+        more = len(wrong.errors()) - 1
         tail = f" (and {more} more)" if more else ""
         line = f"{path}: {_place(data, first['loc'])}{_problem(first)}{tail}"
-        raise PackError(" ".join(line.split())) from None
+        raise error(" ".join(line.split())) from None
 
 
 def _place(data: Any, loc: tuple[int | str, ...]) -> str:
