@@ -19,7 +19,7 @@ from dsbeval.errors import DsbevalError
 from dsbeval.results import Row, RunFolder
 from reports import allure, hookspecs
 from reports.benchmarks import BENCHMARKS, owner
-from reports.items import ROW, case_of, note_personas, one_line, question_in, question_of
+from reports.items import ROW, case_of, given_up, note_personas, one_line, question_in, question_of
 from reports.scheduling import CaseScheduling, case_in
 from reports.settings import RUN_DIR, SETTINGS, add_options, read_settings, settings_of
 
@@ -43,6 +43,11 @@ def pytest_configure(config: pytest.Config) -> None:
     allure.enable(config)
     if config.pluginmanager.hasplugin("xdist") and not _is_worker(config):
         config.pluginmanager.register(_Controller(config), "dsbeval-controller")
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say where the agent runs and on what."""
+    return settings_of(config).placement.lines()
 
 
 def _is_worker(config: pytest.Config) -> bool:
@@ -159,6 +164,8 @@ def pytest_runtest_makereport(
     benchmark, name = case
     settings = settings_of(item.config)
     row = item.stash.get(ROW, None)
+    if call.excinfo is not None and (why := given_up(call.excinfo.value)) is not None:
+        item.session.shouldstop = why  # under xdist the controller hears of it and stops the other workers too
     broken = call.excinfo is not None and (call.when == "setup" or (row is not None and row["outcome"] == "passed"))
     if broken and call.when != "teardown" and call.excinfo is not None:
         outcome = "skipped" if report.skipped else "error"

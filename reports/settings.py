@@ -28,11 +28,12 @@ from dsbeval.judge.contract import Judge
 from dsbeval.judge.cost import parse_price
 from dsbeval.judge.pas import PAS_PASS
 from dsbeval.judge.prompts import VERSION as PROMPT_VERSION
-from dsbeval.loading import find_spec, parse_args
+from dsbeval.loading import parse_args
 from dsbeval.recording import FORMATS
 from dsbeval.results import file_sha256, versions
 from dsbeval.speech.acoustics import KINDS, Acoustics
 from dsbeval.vad import BENCHMARK, model_sha256
+from reports.placing import Placement, placement_of
 
 DEFAULT_MODEL = "cascade"
 
@@ -41,6 +42,8 @@ DEFAULT_MODEL = "cascade"
 class Settings:
     """The options of a run."""
 
+    placement: Placement
+    """Where the agents run; what models.toml says of the model is in the three fields below."""
     model: str
     model_args: dict[str, object]
     checkpoint: str | None
@@ -114,7 +117,8 @@ class Settings:
             "checkpoint": checkpoint,
             "pack": load_pack(self.pack).sha256,
             "seed": self.seed,
-            "device": "cpu",
+            "device": self.placement.device,
+            "process": self.placement.facts,
             "judge": {"name": self.judge, "id": self.judge_id, "server": self.judge_base_url, "prompts": PROMPT_VERSION},
             "pas_pass": self.pas_pass,
             "audio_format": self.audio_format,
@@ -161,6 +165,20 @@ def add_options(parser: pytest.Parser) -> None:
     )
     option("--model-arg", action="append", default=[], metavar="K=V", help="argument of the agent; may be repeated")
     option("--checkpoint", default=None, metavar="PATH", help="checkpoint that the agent loads")
+    option(
+        "--models",
+        default=None,
+        metavar="FILE",
+        help="where each model runs: interpreter, checkpoint, device, options (default: models.toml, if there is one)",
+    )
+    option(
+        "--devices-per-worker",
+        type=int,
+        default=1,
+        metavar="N",
+        help="GPUs of a worker; with 2 the sides of a conversation have one each (default: 1)",
+    )
+    option("--per-device", type=int, default=1, metavar="K", help="workers that share a GPU (default: 1)")
     option("--pack", default=str(DEFAULT_PACK), metavar="DIR", help="pack of cases (default: cases/ifeval)")
     option("--levels", default="", metavar="L1,L2", help="conditioning levels to run (default: all)")
     option("--roles", default="", metavar="R1,R4", help="roles to run (default: all)")
@@ -225,15 +243,16 @@ def _names(value: str) -> tuple[str, ...]:
 def read_settings(config: pytest.Config) -> Settings:
     """Check the options and return them. Raises :class:`~dsbeval.errors.DsbevalError` in one line."""
     get = config.getoption
-    find_spec(get("--model"))
+    placement = placement_of(config)
     for name, what in (("--limit", "cases"), ("--sample", "conversations")):
         if get(name) is not None and get(name) < 1:
             raise OptionError(f"{name}: {get(name)} is not a number of {what}; give 1 or more")
     run_dir = _run_dir(config)
     settings = Settings(
-        model=get("--model"),
-        model_args=parse_args(get("--model-arg")),
-        checkpoint=get("--checkpoint"),
+        placement=placement,
+        model=placement.model.name,
+        model_args=dict(placement.model.args),
+        checkpoint=placement.model.checkpoint,
         pack=Path(get("--pack")).resolve(),
         levels=_names(get("--levels")),
         roles=_names(get("--roles")),
@@ -251,17 +270,17 @@ def read_settings(config: pytest.Config) -> Settings:
         latency=get("--latency"),
         acoustics=get("--acoustics"),
         dyadic=_asks_for_dyads(config),
-        partners=tuple(dict.fromkeys(get("--partner"))),
+        partners=tuple(partner.name for partner in placement.partners),
         partner_args=parse_args(get("--partner-arg"), "--partner"),
         tasks=MAIN_TASKS if get("--tasks") is None else parse_tasks(get("--tasks")),
         repeats=get("--repeats"),
         window_s=get("--window"),
     )
-    for partner in settings.partners:
-        find_spec(partner, "--partner")
     if settings.partners or get("--tasks") is not None or settings.repeats < 1:
         _ = settings.dyads
     _ = settings.judge_id
+    if not hasattr(config, "workerinput"):
+        placement.check()
     if settings.levels or settings.roles or settings.probes:
         settings.cases(load_pack(settings.pack))
     return settings
