@@ -39,7 +39,7 @@ def parse_args(pairs: list[str], option: str = "--model") -> dict[str, object]:
     out: dict[str, object] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
-        if not equals or not key.isidentifier():
+        if not equals or not key.removeprefix("host.").isidentifier():
             raise OptionError(
                 f"{option}-arg: {pair!r} is not key=value, with a name such as frame or voice before the ="
             )

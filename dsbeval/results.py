@@ -136,6 +136,17 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     return sorted(key for key in {*one, *other} - {"selection"} if one.get(key) != other.get(key))
 
 
+def installed(packages: Iterable[str]) -> dict[str, Any]:
+    """Return the version of Python and of some packages here; None for one that is not installed."""
+    found: dict[str, str | None] = {}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return {"python": platform.python_version(), "packages": found}
+
+
 def versions() -> dict[str, str]:
     """Return the versions of everything that can move a result."""
     out = {"dsbeval": __version__, "python": platform.python_version()}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dsbeval.errors import DsbevalError
+from dsbeval.host.agent import HostGivenUp
 from dsbeval.results import Row
 from reports.benchmarks import BENCHMARKS, Benchmark
 
@@ -47,6 +48,15 @@ def note_personas(config: pytest.Config, items: list[pytest.Item]) -> None:
 def persona_cases(config: pytest.Config) -> frozenset[str]:
     """Return the cases of this process that have a persona item."""
     return config.stash.get(_PERSONAS, frozenset())
+
+
+def given_up(error: BaseException | None) -> str | None:
+    """Return why an agent's process is not started again, where that is what is behind an exception."""
+    while error is not None:
+        if isinstance(error, HostGivenUp):
+            return one_line(error, "")
+        error = error.__cause__
+    return None
 
 
 def one_line(error: BaseException, agent: str) -> str:

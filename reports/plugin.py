@@ -21,7 +21,7 @@ from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
 from dsbeval.results import Row, RunFolder
 from reports import allure, gating, hookspecs
 from reports.benchmarks import BENCHMARKS, ignored, owner
-from reports.items import ROW, case_of, note_personas, one_line, question_in, question_of
+from reports.items import ROW, case_of, given_up, note_personas, one_line, question_in, question_of
 from reports.scheduling import CaseScheduling, case_in
 from reports.settings import RUN_DIR, SETTINGS, add_options, read_settings, settings_of
 
@@ -58,9 +58,11 @@ def _is_worker(config: pytest.Config) -> bool:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Say before a long run what is replayed, and what it does not do."""
+    """Say before a long run where the agent runs and on what, what is replayed, and what is not done."""
     settings = settings_of(config)
-    lines = [] if settings.replay is None else [settings.replay.describe(load_pack(settings.pack))]
+    lines = (
+        settings.placement.lines() if settings.replay is None else [settings.replay.describe(load_pack(settings.pack))]
+    )
     options = ignored(settings.acoustics) if settings.dyadic else ()
     return [*lines, *(f"{option} has no part in conversations of two agents" for option in options)]
 
@@ -180,6 +182,8 @@ def pytest_runtest_makereport(
     benchmark, name = case
     settings = settings_of(item.config)
     row = item.stash.get(ROW, None)
+    if call.excinfo is not None and (why := given_up(call.excinfo.value)) is not None:
+        item.session.shouldstop = why  # under xdist the controller hears of it and stops the other workers too
     broken = call.excinfo is not None and (call.when == "setup" or (row is not None and row["outcome"] == "passed"))
     if broken and call.when != "teardown" and call.excinfo is not None:
         outcome = "skipped" if report.skipped else "error"

@@ -34,22 +34,23 @@ from dsbeval.judge.contract import Judge
 from dsbeval.judge.cost import parse_price
 from dsbeval.judge.pas import PAS_PASS
 from dsbeval.judge.prompts import VERSION as PROMPT_VERSION
-from dsbeval.loading import checkpoint_files, find_spec, parse_args
+from dsbeval.loading import checkpoint_files, parse_args
 from dsbeval.recording import FORMATS
 from dsbeval.replay.grid import DYADS, IFEVAL, Grid
 from dsbeval.results import versions
 from dsbeval.speech.acoustics import KINDS, Acoustics
 from dsbeval.speech.recognise import check_recogniser
 from dsbeval.vad import BENCHMARK, model_sha256
-from reports.replaying import add_option, overlaid, read_model, replayed
-
-DEFAULT_MODEL = "cascade"
+from reports.placing import DEFAULT_MODEL, Placement, placement_of
+from reports.replaying import add_option, overlaid, replayed
 
 
 @dataclass(frozen=True)
 class Settings:
     """The options of a run."""
 
+    placement: Placement
+    """Where the agents run; what models.toml says of the model is in the three fields below."""
     model: str
     model_args: dict[str, object]
     checkpoint: str | None
@@ -141,7 +142,8 @@ class Settings:
             "checkpoint": _checkpoint(self.model, self.checkpoint),
             "pack": load_pack(self.pack).sha256,
             "seed": self.seed,
-            "device": "cpu",
+            "device": self.placement.device,
+            "process": self.placement.facts,
             "judge": {"name": self.judge, "id": self.judge_id, "server": self.judge_base_url, "prompts": PROMPT_VERSION},
             "pas_pass": self.pas_pass,
             "audio_format": self.audio_format,
@@ -207,6 +209,20 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="PATH|ORG/NAME[@REV]",
         help="checkpoint that the agent loads: a file, a folder, or an id on the Hugging Face hub",
     )
+    option(
+        "--models",
+        default=None,
+        metavar="FILE",
+        help="where each model runs: interpreter, checkpoint, device, options (default: models.toml, if there is one)",
+    )
+    option(
+        "--devices-per-worker",
+        type=int,
+        default=1,
+        metavar="N",
+        help="GPUs of a worker; with 2 the sides of a conversation have one each (default: 1)",
+    )
+    option("--per-device", type=int, default=1, metavar="K", help="workers that share a GPU (default: 1)")
     option("--pack", default=str(DEFAULT_PACK), metavar="DIR", help="pack of cases (default: cases/ifeval)")
     option("--levels", default="", metavar="L1,L2", help="conditioning levels to run (default: all)")
     option("--roles", default="", metavar="R1,R4", help="roles to run (default: all)")
@@ -304,20 +320,20 @@ def _names(value: str) -> tuple[str, ...]:
 def read_settings(config: pytest.Config) -> Settings:
     """Check the options and return them. Raises :class:`~dsbeval.errors.DsbevalError` in one line."""
     get = config.getoption
-    model, model_args = read_model(config, parse_args(get("--model-arg")), DEFAULT_MODEL)
     if get("--text-only"):
         check_text_options(config)
-    else:
-        find_spec(model)
+    placement = placement_of(config)
+    model, model_args = placement.model.name, dict(placement.model.args)
     for name, what in (("--limit", "cases"), ("--sample", "conversations")):
         if get(name) is not None and get(name) < 1:
             raise OptionError(f"{name}: {get(name)} is not a number of {what}; give 1 or more")
     run_dir = _run_dir(config, model)
     grid = replayed(model, model_args)
     settings = Settings(
+        placement=placement,
         model=model,
         model_args=model_args,
-        checkpoint=get("--checkpoint"),
+        checkpoint=placement.model.checkpoint,
         pack=Path(get("--pack")).resolve(),
         levels=_names(get("--levels")),
         roles=_names(get("--roles")),
@@ -335,7 +351,7 @@ def read_settings(config: pytest.Config) -> Settings:
         latency=get("--latency"),
         acoustics=get("--acoustics"),
         dyadic=grid.holds(DYADS) if grid is not None else _asks_for_dyads(config),
-        partners=tuple(dict.fromkeys(get("--partner"))),
+        partners=tuple(partner.name for partner in placement.partners),
         partner_args=parse_args(get("--partner-arg"), "--partner"),
         tasks=_default_tasks(config, grid) if get("--tasks") is None else parse_tasks(get("--tasks")),
         repeats=get("--repeats"),
@@ -345,8 +361,6 @@ def read_settings(config: pytest.Config) -> Settings:
         garble_watch=(get("--asr") or "pocketsphinx") if get("--garble-watch") else None,
         with_runs=() if hasattr(config, "workerinput") else _paths(config, get("--with-run")),
     )
-    for partner in settings.partners if not settings.text_only else ():
-        find_spec(partner, "--partner")
     if settings.partners or settings.replay is not None or get("--tasks") is not None or settings.repeats < 1:
         _ = settings.dyads
     _ = settings.judge_id
@@ -357,6 +371,8 @@ def read_settings(config: pytest.Config) -> Settings:
     if settings.with_runs and not settings.dyadic:
         raise OptionError("--with-run: no conversations of two agents are asked for; name cases/dyadic or a --partner")
     _ = settings.earlier
+    if not hasattr(config, "workerinput"):
+        placement.check()
     if settings.levels or settings.roles or settings.probes:
         settings.cases(load_pack(settings.pack))
     return settings

@@ -4,6 +4,7 @@ import signal
 
 # pytester restores sys.modules after each of its tests; a native module that was first imported inside one would be
 # imported a second time by the next, and these abort on that.
+import numpy.fft  # noqa: F401
 import onnxruntime  # noqa: F401
 import scipy.special  # noqa: F401
 import soundfile  # noqa: F401

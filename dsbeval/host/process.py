@@ -16,6 +16,7 @@ import secrets
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import weakref
 from collections.abc import Iterable, Mapping
@@ -190,6 +191,18 @@ class HostProcess:
         if status >= 0:
             return HostFault(f"ended with exit status {status}")
         return HostFault(f"was killed by {signal.Signals(-status).name}")
+
+
+def probe(host: Host, packages: Iterable[str]) -> Mapping[str, Any]:
+    """Return what the environment of a host says of itself: ``python`` and ``packages``. Nothing is loaded there.
+
+    Raises :class:`HostFault`, with what was printed.
+    """
+    with tempfile.TemporaryDirectory(prefix="dsbeval-") as folder:
+        process = HostProcess(host, packages, Path(folder, "probe.log"))
+        facts = process.facts
+        process.stop()
+    return {key: facts[key] for key in ("python", "packages")}
 
 
 def _start(

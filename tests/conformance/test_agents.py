@@ -8,7 +8,9 @@ import pytest
 
 from dsbeval.agent import Agent
 from dsbeval.conformance import CHECKS
-from dsbeval.loading import load_agent, parse_args
+from dsbeval.devices import Lease
+from dsbeval.loading import load_agent
+from reports.placing import placement_of
 
 LOCAL = ("cascade", "oracle", "contrarian", "silent", "turn_based", "babbler", "echo", "achiever", "forfeiter")
 
@@ -20,10 +22,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="module")
-def conforming(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterator[Agent]:
-    agent = load_agent(
-        request.param, parse_args(pytestconfig.getoption("--model-arg")), pytestconfig.getoption("--checkpoint")
-    )
+def conforming(request: pytest.FixtureRequest, pytestconfig: pytest.Config, devices: Lease) -> Iterator[Agent]:
+    model = placement_of(pytestconfig).model
+    agent = model.load(devices.of_side(0)) if model.name == request.param else load_agent(request.param)
     yield agent
     agent.close()
     agent.close()
