@@ -13,6 +13,8 @@ AGENTS: dict[str, str] = {
     "echo": "adapters.controls:Echo",
     "achiever": "adapters.dyadic_controls:Achiever",
     "recorded": "adapters.recorded:Recorded",
+    "lychee_fd": "adapters.lychee_fd:LycheeFD",
+    "raon": "adapters.raon:Raon",
     "websocket": "adapters.websocket:WebSocketAgent",
     "forfeiter": "adapters.dyadic_controls:Forfeiter",
 }

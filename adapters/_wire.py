@@ -95,18 +95,17 @@ class Wire:
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         try:
-            return self._stack.enter_context(
-                connect(
-                    address,
-                    additional_headers=headers,
-                    ssl=context,
-                    open_timeout=connect_s,
-                    close_timeout=CLOSE_S,
-                    ping_interval=None,  # a server that computes cannot answer; every wait has its own deadline
-                    compression=None,
-                    max_size=LARGEST,
-                )
+            socket: ClientConnection = connect(
+                address,
+                additional_headers=headers,
+                ssl=context,
+                open_timeout=connect_s,
+                close_timeout=CLOSE_S,
+                ping_interval=None,  # a server that computes cannot answer; every wait has its own deadline
+                compression=None,
+                max_size=LARGEST,
             )
+            self._stack.enter_context(socket)
         except (InvalidURI, ValueError):
             raise self.error("is not an address; give ws://host:port/path or wss://host:port/path") from None
         except InvalidStatus as error:
@@ -117,6 +116,7 @@ class Wire:
             raise self.error("connection refused; is the server running there?") from None
         except (OSError, EOFError, InvalidHandshake) as error:
             raise self.error(f"cannot be connected to: {_said(error)}") from None
+        return socket
 
     def _refused(self, error: InvalidStatus) -> AgentError:
         response = error.response

@@ -16,6 +16,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
+from adapters import _wire
 from adapters._wire import Message, Wire, key_of, patiently
 from adapters.websocket.protocol import VERSION, Collector, Hello, audio_bytes, message_of, read_hello
 from dsbeval.agent import Agent, Capabilities, Emission, Session
@@ -101,7 +102,7 @@ class WebSocketSession(Session):
     def __init__(self, wire: Wire, hello: Hello, prompt: str, seed: int, timeout_s: float, ready_s: float) -> None:
         self._wire, self._hello, self._timeout_s = wire, hello, timeout_s
         self._collector = Collector(wire, hello)
-        self._heard_of = time.monotonic()
+        self._heard_of = _wire.now()
         wire.send(message_of("open", version=VERSION, prompt=prompt, seed=seed))
         read = _answer(wire, "ready", ready_s)
         self._collector.expect_ready(read)
@@ -137,7 +138,7 @@ class WebSocketSession(Session):
             self._collector.add(message)
             if self._collector.complete:
                 return
-        if time.monotonic() - self._heard_of > self._timeout_s:
+        if _wire.now() - self._heard_of > self._timeout_s:
             raise self._wire.error(
                 f"nothing has come for {self._timeout_s:g} s; raise --model-arg timeout_s, or mend the server"
             )

@@ -140,6 +140,8 @@ class Collector:
         match data["type"]:
             case "text":
                 self._text.append(self._token(data))
+            case "flush" if self._wall:  # what came before it may have been heard
+                self._out.append(Emission(flush=True, arrived=self._at))
             case "flush":
                 self._out.clear()
                 self._text.clear()

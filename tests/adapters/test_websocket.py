@@ -161,6 +161,15 @@ def test_in_real_time_audio_that_comes_faster_than_it_plays_is_queued_and_a_stal
     assert np.abs(side.channel.played(side.channel.cursor - 24_000, side.channel.cursor)).max() > 0.2
 
 
+def test_in_real_time_a_flush_keeps_what_came_before_it() -> None:
+    piece = tone(0.01).tobytes()
+    with conversation(Peer([{0: sends(piece, json.dumps({"type": "flush"}), piece)}], clock="wall")) as session:
+        session.step(SILENCE)
+        time.sleep(0.1)
+        out = [(emission.flush, emission.audio.size) for emission in emitted(session)]
+    assert out[:3] == [(False, 240), (True, 0), (False, 240)]
+
+
 def test_in_real_time_a_server_that_leaves_without_a_word_is_an_error_and_one_that_is_done_is_not() -> None:
     for act, error in ((closes(1000), True), (sends(json.dumps({"type": "done"})), False)):
         peer = Peer([{0: act}], clock="wall")
