@@ -29,7 +29,6 @@ from dsbeval.ifeval.pack import Case, load_pack
 from dsbeval.ifeval.tiers import TIERS, tier_of
 from dsbeval.stats import Numbers, Sums
 
-
 Part = tuple[Metric, NDArray[np.bool_], NDArray[np.intp], int]
 """A metric, which cases it is over, the conversation of each of these, and how many conversations there are."""
 
