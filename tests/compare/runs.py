@@ -9,6 +9,7 @@ from typing import Any
 from dsbeval.compare.side import Side, slim
 from dsbeval.ifeval.pack import Case, load_pack
 from dsbeval.results import RunFolder
+from tests.dyadic.dyads import dyad
 
 Row = dict[str, Any]
 
@@ -51,6 +52,12 @@ def persona(case: Case, pas: int, category: str = "n/a", **fields: Any) -> Row:
         "probe": case.probe, "level": case.level, "instance": case.instance, "action": case.action.value, "judge": "x:y",
         "matched": case.matched, "passed": pas >= 50, "pas": pas, "l4_category": category, "message": "", **fields,
     }  # fmt: skip
+
+
+def attack(number: int, score: float, **fields: Any) -> Row:
+    """Return a conversation in which the model under test sits at b and holds the secret."""
+    seat = {"self_play": False, "seats": "ba", "judge": "x:y", "id": f"DYA-T4-2-{number:02}-ba-oA-r1@echo"}
+    return {**dyad("T4-2", ("echo", "mine"), {"a": score}, scenario=number), **seat, **fields}
 
 
 def error(row: Row) -> Row:

@@ -14,8 +14,7 @@ from dsbeval.compare.compare import compare
 from dsbeval.compare.side import KEPT, read_side, side_of_run, write_baseline
 from dsbeval.errors import RunError
 from dsbeval.paired import mcnemar, sign_flip
-from tests.compare.runs import FINGERPRINT, cases, error, floor, folder, passing, persona, side
-from tests.dyadic.dyads import dyad
+from tests.compare.runs import FINGERPRINT, attack, cases, error, floor, folder, passing, persona, side
 
 CASES = cases(levels=["L1", "L2"])
 
@@ -120,11 +119,6 @@ def test_the_persona_and_the_safety_override() -> None:
     assert metric(found, "safety_override")["p"] == pytest.approx(mcnemar(0, 30))
     other = [{**row, "judge": "another"} for row in new]
     assert compare(side(rows), side(other))["pairs"]["both"] == 0
-
-
-def attack(number: int, score: float, **fields: Any) -> dict[str, Any]:
-    seat = {"self_play": False, "seats": "ba", "judge": "x:y", "id": f"DYA-T4-2-{number:02}-ba-oA-r1@echo"}
-    return {**dyad("T4-2", ("echo", "mine"), {"a": score}, scenario=number), **seat, **fields}
 
 
 def test_a_secret_that_is_given_away_more_often_is_worse() -> None:
