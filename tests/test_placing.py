@@ -102,7 +102,7 @@ def test_a_device_that_an_agent_does_not_take_is_refused_where_it_was_asked_for(
             "[echo]\ncwd = '.'",
             r"\[echo\]: cwd: is for a model in its own process; add python = \"envs/echo/bin/python\"",
         ),
-        ("[ecko]\ndevice = 'cpu'", r"\[ecko\]: 'ecko' is not a known agent; did you mean echo\?.*or say agent = "),
+        ("[ecko]\ndevice = 'cpu'", r"\[ecko\]: 'ecko' is not a known agent; did you mean echo.*or say agent = "),
         ("[one]\nagent = 'gone.py:Mine'", r"\[one\]: .*gone.py: no such file"),
         ("echo = 3", r"\[echo\]: must be a mapping with the fields agent, python"),
         ("[echo", "models.toml: not valid TOML"),

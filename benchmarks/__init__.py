@@ -1,0 +1,1 @@
+"""Performance, measured as ratios; run by hand, never as tests."""
