@@ -55,7 +55,7 @@ def measure(agent: Agent) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print what a frame there and back costs."""
+    """Print both figures, in process and in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "echo80.py")
         path.write_text(SOURCE)
