@@ -8,11 +8,13 @@ JOBS ?= 2
 
 setup: $(STAMP)
 
+# moshi --no-deps: it runs with the pinned torch and numpy, but was released with pins below them, which pip would not join.
 # --clear: an installation that was broken off leaves an environment that pip cannot mend.
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps moshi==0.2.13
 	@touch $@
 
 # A failed probe is a finding about the agent, not a fault of the demo: only an exit status above 1 is.

@@ -4,6 +4,7 @@ AGENTS: dict[str, str] = {
     "cascade": "adapters.cascade:Cascade",
     "gpt_realtime": "adapters.gpt_realtime:GptRealtime",
     "gpt_live": "adapters.gpt_live:GptLive",
+    "moshi": "adapters.moshi:Moshi",
     "oracle": "adapters.controls:Oracle",
     "contrarian": "adapters.controls:Contrarian",
     "silent": "adapters.controls:Silent",

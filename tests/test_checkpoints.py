@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -56,7 +55,7 @@ def cached(hub_cache: Path, repo: str, files: dict[str, bytes]) -> Path:
 
 
 @pytest.fixture
-def no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forbid sockets: whoever opens one fails."""
     import socket
 
@@ -66,7 +65,6 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for owner, name in ((socket.socket, "connect"), (socket.socket, "connect_ex"), (socket, "getaddrinfo")):
         monkeypatch.setattr(owner, name, refuse)
     monkeypatch.setenv("DSBEVAL_OFFLINE", "1")
-    yield
 
 
 def test_a_folder_is_hashed_by_the_files_that_are_read(folder: Path) -> None:
@@ -159,7 +157,12 @@ def test_the_hash_of_a_big_file_is_kept_until_the_file_changes(tmp_path: Path, m
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     reads: list[Path] = []
     computed = checkpoints._computed
-    monkeypatch.setattr(checkpoints, "_computed", lambda path: (reads.append(path), computed(path))[1])
+
+    def noted(path: Path) -> str:
+        reads.append(path)
+        return computed(path)
+
+    monkeypatch.setattr(checkpoints, "_computed", noted)
     path = tmp_path / "model.safetensors"
 
     def write(content: bytes, age_s: float) -> str:
@@ -193,7 +196,9 @@ REFUSED = {
 }
 HUB = """
 import http.server, os, threading
-ANSWERS = {"gated": (403, "GatedRepo"), "missing": (404, "RepoNotFound"), "revision": (404, "RevisionNotFound"), "down": (503, "")}
+ANSWERS = {
+    "gated": (403, "GatedRepo"), "missing": (404, "RepoNotFound"), "revision": (404, "RevisionNotFound"), "down": (503, ""),
+}
 class Hub(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         status, code = next(answer for name, answer in ANSWERS.items() if f"/org/{name}" in self.path)

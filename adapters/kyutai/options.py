@@ -24,7 +24,11 @@ class Sampling:
         values: dict[str, Any] = {**asdict(self), **{k: v for k, v in options.items() if v is not None}}
         for name, value in values.items():
             whole = name.endswith("top_k")
-            if isinstance(value, bool) or not isinstance(value, (int,) if whole else (int, float)) or value < int(whole):
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, (int,) if whole else (int, float))
+                or value < int(whole)
+            ):
                 needed = "a whole number from 1 on" if whole else "a number from 0 on"
                 raise AgentError(f"agent {agent}: --model-arg {name}={value!r}: {needed} is needed")
         return Sampling(**values)

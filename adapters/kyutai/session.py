@@ -49,7 +49,9 @@ class KyutaiSession(Session):
         with self.engine.turn(self):
             tokens = self.advance(self.engine.encode(heard))
             if tokens is None:
-                raise AgentError(f"agent {agent}: the model returned nothing for a frame; its delays are not as declared")
+                raise AgentError(
+                    f"agent {agent}: the model returned nothing for a frame; its delays are not as declared"
+                )
             return Emission(self.engine.decode(tokens), self._text.read(int(tokens[0, 0, 0])))
 
     def close(self) -> None:

@@ -32,22 +32,23 @@ def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch, version: st
 
     monkeypatch.setattr(moshi, "__version__", version)
     with pytest.raises(
-        AgentError, match=f"agent moshi: moshi {version} is installed, but .* moshi 0.2.13 only; install it: dsbeval env moshi"
+        AgentError,
+        match=f"agent moshi: moshi {version} is installed, but .* moshi 0.2.13 only; install it: dsbeval env moshi",
     ):
         find_package("moshi")
 
 
 def test_the_fork_is_told_by_what_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
     import moshi
-    from moshi.models import LMGen
+    from moshi.models.lm import LMGen
 
     monkeypatch.setattr(LMGen, "step_system_prompts", None, raising=False)
     monkeypatch.setattr(moshi, "__version__", "0.1.0")
     assert find_package("personaplex", fork=True).name == "moshi 0.1.0 (PersonaPlex fork)"
-    with pytest.raises(AgentError, match="moshi 0.1.0, the PersonaPlex fork is installed"):
+    with pytest.raises(AgentError, match=r"moshi 0\.1\.0, the PersonaPlex fork is installed"):
         find_package("moshi")
     monkeypatch.setattr(moshi, "__version__", "0.2.13")
-    with pytest.raises(AgentError, match="or the PersonaPlex fork 0.1.0 only"):
+    with pytest.raises(AgentError, match=r"or the PersonaPlex fork 0\.1\.0 only"):
         find_package("personaplex", fork=True)
 
 
@@ -91,7 +92,10 @@ def config(**changes: Any) -> Callable[[Path], None]:
 
 
 def written(name: str, content: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).write_text(content) and None
+    def change(folder: Path) -> None:
+        (folder / name).write_text(content)
+
+    return change
 
 
 def without(name: str) -> Callable[[Path], None]:
@@ -146,7 +150,7 @@ def test_without_a_checkpoint_it_says_which_there_are() -> None:
 
 
 def test_sampling_is_as_published_unless_the_checkpoint_or_an_option_says_otherwise(checkpoint: Path) -> None:
-    assert PUBLISHED == Sampling(0.8, 0.7, 250, 25)
+    assert Sampling(0.8, 0.7, 250, 25) == PUBLISHED
     config(lm_gen_config={"temp": 0.5, "top_k_text": 7})(checkpoint)
     agent = Moshi(str(checkpoint), device="cpu", temperature=0.0)
     assert agent.sampling == Sampling(0.0, 0.7, 250, 7)

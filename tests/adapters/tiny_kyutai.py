@@ -44,6 +44,8 @@ def build(folder: Path, codebooks: int = 2, *, config: bool = True, **changes: A
         for name, weight in lm.named_parameters():
             if name.startswith(("depformer_in.", "linears.", "text_linear.")):
                 weight.mul_(4.0)  # as they are drawn, no token depends on anything that was heard
+            elif name.startswith("emb."):
+                weight.mul_(3.0)
     save_file(released_names(lm.state_dict(), codebooks), folder / LM_FILE)
     save_file(mimi_weights(codebooks), folder / MIMI_FILE)
     (folder / TEXT_FILE).write_bytes(text_model())
@@ -78,7 +80,13 @@ def mimi_settings(codebooks: int, card: int = 64) -> dict[str, Any]:
     settings["seanet"].update(dimension=8, n_filters=2, ratios=[48, 20], n_residual_layers=0)
     settings["quantizer"].update(dimension=8, n_q=codebooks, bins=card, input_dimension=8, output_dimension=8)
     settings["transformer"].update(
-        d_model=8, num_heads=2, num_layers=1, context=CONTEXT, dim_feedforward=16, input_dimension=8, output_dimensions=[8]
+        d_model=8,
+        num_heads=2,
+        num_layers=1,
+        context=CONTEXT,
+        dim_feedforward=16,
+        input_dimension=8,
+        output_dimensions=[8],
     )
     return settings
 
