@@ -8,6 +8,7 @@ JOBS ?= 2
 
 setup: $(STAMP)
 
+# moshi --no-deps: it runs with the pinned torch and numpy, but was released with pins below them, which pip would not join.
 # --clear: an installation that was broken off leaves an environment that pip cannot mend.
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
@@ -15,6 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps speech-to-speech==1.1.0 \
 	  || echo "speech-to-speech 1.1.0 could not be had: tests/adapters/test_realtime_peer.py will be skipped"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps moshi==0.2.13
 	@touch $@
 
 # A failed probe is a finding about the agent, not a fault of the demo: only an exit status above 1 is.

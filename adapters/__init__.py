@@ -5,6 +5,7 @@ AGENTS: dict[str, str] = {
     "gpt_realtime": "adapters.gpt_realtime:GptRealtime",
     "gpt_live": "adapters.gpt_live:GptLive",
     "f_actor": "adapters.f_actor:FActor",
+    "moshi": "adapters.moshi:Moshi",
     "oracle": "adapters.controls:Oracle",
     "contrarian": "adapters.controls:Contrarian",
     "silent": "adapters.controls:Silent",

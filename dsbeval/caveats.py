@@ -1,7 +1,7 @@
 """What an agent declares about itself that a reader of its scores must be told: it took no prompt, it outran its context.
 
-A row keeps the names (``"caveats": [NAME]``, of a dyad ``{SIDE: [NAME]}``), the summary how many rows of each agent have
-them, the terminal a sentence each. A row without any has no such field.
+A recording and its row keep the names (``"caveats": [NAME]``, in the row of a dyad ``{SIDE: [NAME]}``), the summary how
+many rows of each agent have them, the terminal a sentence each. Where there are none there is no such field.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def caveats(facts: Mapping[str, Any], length: int) -> list[str]:
     """Return the caveats of a session of ``length`` samples; ``facts`` has ``prompt_taken`` and ``capabilities``."""
     context_s = facts.get("capabilities", {}).get("context_s")
     found = {
-        "prompt_not_taken": facts.get("prompt_taken") is False,  # None: of a foreign recording nobody knows
+        "prompt_not_taken": facts.get("prompt_taken") is False,  # None: not known, of a recording from elsewhere
         "past_context": context_s is not None and length > context_s * RATE,
     }
     return [name for name, holds in found.items() if holds]

@@ -133,7 +133,13 @@ def describe(spec: str, patterns: Iterable[str]) -> dict[str, Any]:
 
 
 def _from_hub(spec: str, repo: str, revision: str | None, patterns: tuple[str, ...]) -> Checkpoint:
-    from huggingface_hub import snapshot_download
+    try:
+        from huggingface_hub import snapshot_download
+    except ModuleNotFoundError:
+        raise CheckpointError(
+            f"--checkpoint: {spec} is an id on the hub, and the package huggingface-hub is not installed; install it, or "
+            "give a folder"
+        ) from None
     from huggingface_hub.errors import (
         GatedRepoError,
         HfHubHTTPError,

@@ -23,6 +23,7 @@ FLOOR = {
     ("facts", "seconds", "expected"),
     [
         ({}, 500, []),
+        ({"prompt_taken": None}, 500, []),
         ({"prompt_taken": True, "capabilities": {"context_s": None}}, 500, []),
         ({"prompt_taken": False, "capabilities": {"context_s": 240.0}}, 240, ["prompt_not_taken"]),
         ({"prompt_taken": True, "capabilities": {"context_s": 240.0}}, 240.1, ["past_context"]),

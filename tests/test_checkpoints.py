@@ -158,11 +158,11 @@ def test_the_hash_of_a_big_file_is_kept_until_the_file_changes(tmp_path: Path, m
     reads: list[Path] = []
     computed = checkpoints._computed
 
-    def counted(path: Path) -> str:
+    def noted(path: Path) -> str:
         reads.append(path)
         return computed(path)
 
-    monkeypatch.setattr(checkpoints, "_computed", counted)
+    monkeypatch.setattr(checkpoints, "_computed", noted)
     path = tmp_path / "model.safetensors"
 
     def write(content: bytes, age_s: float) -> str:

@@ -1,8 +1,8 @@
 """The files of a checkpoint in the released format, and the models that they make.
 
-A folder holds ``config.json`` (settings of the language model, and the names of the other files where they are not
-the usual ones), the weights of the language model and of the codec as safetensors, and a sentencepiece model. Without
-``config.json`` it is a model of the published size.
+A folder holds ``config.json`` (settings of the language model, and the names of the other files where they are not the usual
+ones), the weights of the language model and of the codec as safetensors, and a sentencepiece model. Without ``config.json`` it
+is a model of the published size.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Moshi(Agent):
         if checkpoint is None:
             raise AgentError(
                 "agent moshi: no checkpoint; give --checkpoint kyutai/moshiko-pytorch-bf16 (or moshika), or a folder with "
-                "its files"
+                "such files"
             )
         given = {
             "temperature": temperature, "text_temperature": text_temperature, "top_k": top_k, "text_top_k": text_top_k

@@ -17,6 +17,7 @@ import numpy as np
 
 from dsbeval.agent import Agent, Brief, Interaction, PrivilegedAgent, Session
 from dsbeval.audio import RATE, Signal
+from dsbeval.caveats import caveats
 from dsbeval.clock import Clock, make_clock
 from dsbeval.errors import AgentError
 from dsbeval.ifeval.line import Line
@@ -91,6 +92,8 @@ def record_case(
         "window": window_facts(window),
         "user": placed_segments(turns[0], played.turn1.start, 1) + placed_segments(turns[1], played.turn2.start, 2),
     }
+    if found := caveats(meta, user.size):
+        meta["caveats"] = found
     return Recording(user, model, line.side.text, tuple(sorted(line.events, key=lambda e: int(e["sample"]))), meta)
 
 

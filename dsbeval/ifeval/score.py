@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dsbeval.caveats import caveats
 from dsbeval.errors import DsbevalError
 from dsbeval.ifeval.pack import Case
 from dsbeval.ifeval.scene import Measurements, measure_recording
@@ -84,7 +83,7 @@ def score_measured(
         "outcome": "passed" if verdict.passed else "failed",
         **({"enacted": enacted(meta, measurements, overrides)} if meta.get("resolved_action") else {}),
         **({"realtime": meta["realtime"]} if "realtime" in meta else {}),
-        **({"caveats": found} if (found := caveats(meta, recording.length)) else {}),
+        **({"caveats": meta["caveats"]} if meta.get("caveats") else {}),
         **verdict.as_dict(),
         "measurements": measurements.as_dict(),
     }

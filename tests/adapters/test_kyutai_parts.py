@@ -92,10 +92,10 @@ def config(**changes: Any) -> Callable[[Path], None]:
 
 
 def written(name: str, content: str) -> Callable[[Path], None]:
-    def write(folder: Path) -> None:
+    def change(folder: Path) -> None:
         (folder / name).write_text(content)
 
-    return write
+    return change
 
 
 def without(name: str) -> Callable[[Path], None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,10 +17,12 @@ from dsbeval.agent import Agent, Emission, Interaction
 from dsbeval.conformance import CHECKS
 from dsbeval.dyadic.bridge import run_dyad
 from dsbeval.errors import AgentError
+from dsbeval.host.process import Host
 from dsbeval.ifeval.episode import record_case
 from dsbeval.ifeval.line import Line
 from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
 from dsbeval.ifeval.score import score_recording
+from dsbeval.loading import load_agent
 from dsbeval.recording import read_recording, write_recording
 from tests.adapters.frames import FRAME, Said, converse, noise, play
 
@@ -178,18 +181,30 @@ def test_an_impulse_is_heard_in_the_frame_that_contains_it(
     assert channels[0][before:].tobytes() != channels[1][before:].tobytes()
 
 
-def test_the_codebooks_after_the_first_answer_the_frame_itself(moshi: Moshi, tokens: list[list[int]]) -> None:
-    """The alignment that the declared delay rests on; over many clicks, since random weights do not answer each one."""
-    earliest = {"text and first": [], "others": []}  # type: dict[str, list[int]]
-    quiet = noise(9)
-    converse(moshi, quiet, seed=8)
-    plain = list(tokens)
-    for index in range(12):
+def test_the_codebooks_after_the_first_answer_the_frame_itself(
+    moshi: Moshi, tokens: list[list[int]], monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """The alignment that the declared delay rests on; over many sounds, since random weights do not answer each one."""
+    import torch
+
+    rng = np.random.default_rng(4)
+    codes = [torch.from_numpy(rng.integers(0, 64, (1, 2, 1))).to(place) for _ in range(8)]
+    heard = list(codes)
+    monkeypatch.setattr(moshi.engine, "encode", lambda frame: heard[round(float(frame[0]) * 8)])
+    frames = [np.full(FRAME, index / 8, np.float32) for index in range(8)]
+
+    def answers() -> list[list[int]]:
         tokens.clear()
-        frames = [frame.copy() for frame in quiet]
-        frames[4][index * 150 :] += np.float32(0.8) * noise(1, 100 + index)[0][index * 150 :]
         converse(moshi, frames, seed=8)
-        changed = [[a != b for a, b in zip(one, other, strict=True)] for one, other in zip(plain, tokens, strict=True)]
+        return list(tokens)
+
+    plain = answers()
+    earliest: dict[str, list[int]] = {"text and first": [], "others": []}
+    for _ in range(12):
+        heard[4] = torch.from_numpy(rng.integers(0, 64, (1, 2, 1))).to(place)
+        changed = [
+            [a != b for a, b in zip(one, other, strict=True)] for one, other in zip(plain, answers(), strict=True)
+        ]
         earliest["text and first"] += [t for t, row in enumerate(changed) if any(row[:2])][:1]
         earliest["others"] += [t for t, row in enumerate(changed) if any(row[2:])][:1]
     assert min(earliest["others"]) == 4
@@ -327,3 +342,15 @@ def test_a_whole_case_says_that_no_prompt_was_taken(moshi: Moshi, tmp_path: Path
     verdict, row = score_recording(recording)
     assert row["outcome"] == ("passed" if verdict.passed else "failed")
     assert row["caveats"] == ["prompt_not_taken", "past_context"]  # the tiny context is 4 s
+
+
+def test_in_a_process_of_its_own_it_says_the_same(moshi: Moshi, tiny_moshi: Path, place: str, tmp_path: Path) -> None:
+    host = Host(sys.executable, start_s=120, step_s=60)
+    there = load_agent("moshi", {"device": place}, str(tiny_moshi), host=host, log=tmp_path / "host.log")
+    try:
+        assert there.capabilities == moshi.capabilities
+        with pytest.raises(AgentError, match="heard 480 samples"), there.open("", 0) as session:
+            session.step(np.zeros(480, np.float32))
+        assert converse(there, noise(12), seed=5) == converse(moshi, noise(12), seed=5)
+    finally:
+        there.close()

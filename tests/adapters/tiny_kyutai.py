@@ -44,6 +44,8 @@ def build(folder: Path, codebooks: int = 2, *, config: bool = True, **changes: A
         for name, weight in lm.named_parameters():
             if name.startswith(("depformer_in.", "linears.", "text_linear.")):
                 weight.mul_(4.0)  # as they are drawn, no token depends on anything that was heard
+            elif name.startswith("emb."):
+                weight.mul_(3.0)
     save_file(released_names(lm.state_dict(), codebooks), folder / LM_FILE)
     save_file(mimi_weights(codebooks), folder / MIMI_FILE)
     (folder / TEXT_FILE).write_bytes(text_model())
