@@ -19,6 +19,7 @@ from dsbeval.attempts import LONGEST_WAIT_S, RESTARTS, WAITS_S, attempt
 from dsbeval.dyadic.participant import SideError
 from dsbeval.errors import AgentError, OptionError, SessionLostError
 from reports.usage_lines import usage_line
+from tests.inner import ROOT
 
 
 class Service(Agent):
@@ -158,18 +159,17 @@ def test_the_files_of_all_workers_count_and_a_torn_line_does_not(tmp_path: Path)
 HOLDER = """
 import sys, time
 from pathlib import Path
+from types import SimpleNamespace
 from dsbeval import slots
-from tests.test_attempts import Service
-with slots.held(Path(sys.argv[1]), [Service(concurrency=2)]):
+with slots.held(Path(sys.argv[1]), [SimpleNamespace(name="service", concurrency=2)]):
     print("held", flush=True)
     time.sleep(60)
 """
 
 
 def test_a_limit_holds_over_processes_and_a_dead_one_frees_its_slot(tmp_path: Path) -> None:
-    holders = [
-        subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE) for _ in range(2)
-    ]
+    command = [sys.executable, "-c", HOLDER, str(tmp_path)]
+    holders = [subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) for _ in range(2)]
     entered = threading.Event()
 
     def third() -> None:

@@ -96,11 +96,11 @@ def test_client_playback_drops_what_was_not_heard_and_tells_the_service(both: di
     # Up to the cut it is what raw playback has; the cut is where the service said that the user speaks.
     assert np.array_equal(heard, MONOLOGUE[: heard.size])
     started = client.sent("input_audio_buffer.speech_started")[1]
-    assert first[1] == pytest.approx(started, abs=0.05)
+    assert first[1] == pytest.approx(started, abs=0.2)
     assert heard.size < MONOLOGUE.size
     # The second answer comes when it comes.
     assert np.array_equal(client.model[round(second[0] * RATE) : round(second[1] * RATE)], SECOND)
-    assert second[0] == pytest.approx(client.sent("response.output_audio.delta")[-1], abs=0.05)
+    assert second[0] == pytest.approx(client.sent("response.output_audio.delta")[-1], abs=0.2)
     # The service was told what was heard, once, and took it.
     truncations = [event for event in client.call.asked if event["type"] == "conversation.item.truncate"]
     assert [event["audio_end_ms"] for event in truncations] == [heard.size * 1000 // RATE]
