@@ -45,7 +45,7 @@ CALLS = {
         "streaming_prefill",
         "streaming_generate",
     ),
-    "duplex": ("as_duplex",),
+    "duplex": ("as_duplex", "reset_session"),
 }
 
 
@@ -117,7 +117,7 @@ class MiniCPMo(Agent):
         }
         self._force_listen = int(force_listen_count)
         self._one = OneAtATime(AGENT)
-        self._loaded: tuple[Any, Any] | None = None
+        self._loaded: tuple[Any, Any, Any] | None = None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -136,14 +136,14 @@ class MiniCPMo(Agent):
         from adapters.minicpm_o.duplex import DuplexSession
         from adapters.minicpm_o.turns import TurnSession
 
-        torch, model = self._loaded = self._loaded or self._load()
+        torch, model, duplex = self._loaded = self._loaded or self._load()
         assert self._voice is not None
         self._one.take()
         try:
             if self._mode == "turns":
                 settings = self._sampling | self._answer
                 return TurnSession(torch, model, self._one, prompt, seed, self._voice, settings)
-            return DuplexSession(torch, model, self._one, prompt, seed, self._speaking())
+            return DuplexSession(torch, model, duplex, self._one, prompt, seed, self._speaking())
         except BaseException:
             self._one.give_back()
             raise
@@ -154,7 +154,7 @@ class MiniCPMo(Agent):
         assert self._voice is not None
         return Speaking(self._voice, self._voice_path, self._sampling | self._chunk, self._framing, self._flush)
 
-    def _load(self) -> tuple[Any, Any]:
+    def _load(self) -> tuple[Any, Any, Any]:
         torch = load_package(AGENT, "torch", "torch")
         transformers = load_package(AGENT, "transformers", "transformers==4.51.0")
         device = pick_device(AGENT, self._device)
@@ -178,8 +178,8 @@ class MiniCPMo(Agent):
         model = model.eval().to(device)
         if self._mode == "turns":
             model.init_tts(model_dir=str(self._folder / VOCODER))
-            return torch, model
-        return torch, model.as_duplex(device=device, force_listen_count=self._force_listen)
+            return torch, model, None
+        return torch, model, model.as_duplex(device=device, force_listen_count=self._force_listen)
 
     def close(self) -> None:
         """Free the model."""

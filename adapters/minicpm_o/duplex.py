@@ -2,7 +2,8 @@
 
 Conventions
 -----------
-* ``prepare`` begins a session; then ``streaming_prefill`` and ``streaming_generate`` alternate, a pair for each second.
+* ``reset_session`` of the model, then ``prepare``, begin a session: ``prepare`` alone leaves what the audio encoder has heard in
+  the session before. Then ``streaming_prefill`` and ``streaming_generate`` alternate, a pair for each second.
 * What it says after the second that begins at t is heard from t + 1 s on. Text may run ahead of audio: a speaking second may come
   with words and without sound.
 * Back to listening drops what has not been played (``flush``): the model stops within a second when it is spoken over, and
@@ -64,7 +65,9 @@ def framed(prompt: str) -> str:
 class DuplexSession(Session):
     """One conversation."""
 
-    def __init__(self, torch: Any, duplex: Any, one: OneAtATime, prompt: str, seed: int, speaking: Speaking) -> None:
+    def __init__(
+        self, torch: Any, model: Any, duplex: Any, one: OneAtATime, prompt: str, seed: int, speaking: Speaking
+    ) -> None:
         self._duplex: Any = duplex
         self._one, self._speaking = one, speaking
         self._draws = Draws(torch, seed)
@@ -72,6 +75,7 @@ class DuplexSession(Session):
         self._spoke = False
         self._seconds = self._spoken = 0
         with self._draws:
+            model.reset_session(reset_token2wav_cache=True)
             duplex.prepare(
                 prefix_system_prompt=framed(prompt) if speaking.framing else prompt or None,
                 ref_audio=speaking.voice,

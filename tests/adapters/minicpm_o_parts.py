@@ -52,4 +52,5 @@ def stand_in(folder: Path, **arguments: Any) -> MiniCPMo:
 def inside(agent: MiniCPMo) -> Any:
     """Return the stand-in that an agent has loaded: the model, or its duplex face."""
     assert agent._loaded is not None
-    return agent._loaded[1]
+    _, model, duplex = agent._loaded
+    return duplex or model

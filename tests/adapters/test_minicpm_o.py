@@ -200,6 +200,7 @@ def test_wire_and_call_shape_only_of_seconds_in_duplex(folder: Path) -> None:
     pair = [("prefill", 16_000, "float32", 1), ("generate", voice, *sampling)]
     assert calls_of(agent) == [
         ("as_duplex", "cpu", {"force_listen_count": 3}),
+        ("reset_session", True),
         ("prepare", framed("You are brief."), 32_000, voice),
         *pair,
         *pair,

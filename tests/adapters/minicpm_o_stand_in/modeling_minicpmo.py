@@ -34,6 +34,7 @@ class StandIn(PreTrainedModel):  # type: ignore[misc]
         self.ready: list[str] = []
         self.session: str | None = None
         self.pieces = 0
+        self.encoded = 0  # what the audio encoder keeps; only reset_session forgets it
         self.post_init()
 
     # Turn-based
@@ -48,7 +49,7 @@ class StandIn(PreTrainedModel):  # type: ignore[misc]
     def reset_session(self, reset_token2wav_cache: bool = True) -> None:
         assert self.ready[:1] == ["tts"], "init_tts comes first"
         self.calls.append(("reset_session", reset_token2wav_cache))
-        self.ready, self.session, self.pieces = ["tts", "reset"], None, 0
+        self.ready, self.session, self.pieces, self.encoded = ["tts", "reset"], None, 0, 0
 
     def init_token2wav_cache(self, prompt_speech_16k: Any) -> None:
         assert self.ready == ["tts", "reset"], "reset_session comes first"
@@ -119,6 +120,7 @@ class StandIn(PreTrainedModel):  # type: ignore[misc]
 
     def as_duplex(self, device: str | None = None, **kwargs: Any) -> Any:
         self.calls.append(("as_duplex", device, kwargs))
+        self.ready = ["tts"]
         return DuplexStandIn(self)
 
 
@@ -155,6 +157,7 @@ class DuplexStandIn:
         if self.said < 0 and self.heard < 0.01 and (before >= 0.01 or self.opens):
             self.said, self.opens = 0, False
         self.pending = True
+        self.model.encoded += 1
         return {"success": True, "reason": ""}
 
     def streaming_generate(
@@ -183,7 +186,7 @@ class DuplexStandIn:
         self.said += 1
         last = self.said == len(WORDS)
         seconds = 3 if self.fault == "interrupted" else 1
-        audio: Any = noise(24_000 * seconds)[0].numpy()
+        audio: Any = (noise(24_000 * seconds)[0] * (1 + self.model.encoded / 100)).numpy()
         if self.fault == "nan":
             audio[7] = np.nan
         if self.fault == "mute" or (self.fault == "late" and self.said == 1):
