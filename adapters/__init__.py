@@ -6,6 +6,8 @@ AGENTS: dict[str, str] = {
     "gpt_live": "adapters.gpt_live:GptLive",
     "f_actor": "adapters.f_actor:FActor",
     "moshi": "adapters.moshi:Moshi",
+    "minicpm_o": "adapters.minicpm_o:MiniCPMo",
+    "fun_audio_chat": "adapters.fun_audio_chat:FunAudioChat",
     "oracle": "adapters.controls:Oracle",
     "contrarian": "adapters.controls:Contrarian",
     "silent": "adapters.controls:Silent",

@@ -1,10 +1,12 @@
-"""What adapters of local models share: where the weights lie, the device, packages that must be there, exact frames."""
+"""What adapters of local models share: weights, devices, packages, exact frames, whole answers, random numbers."""
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import re
+import threading
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -73,3 +75,91 @@ def as_signal(tensor: Any) -> Signal:
     """Return a tensor of one channel, of any rank, as a float32 array that nothing else writes to."""
     array: Signal = np.array(tensor.detach().float().cpu().numpy().reshape(-1), np.float32)
     return array
+
+
+# Turns of models that answer in text and speech
+
+
+_MARK = re.compile(r"<\|[^|<>]*\|>|<(?:/)?(?:think|unit)>")
+
+
+def plain(text: str) -> str:
+    """Return a text without the marks of its model, such as ``<|im_end|>``."""
+    return _MARK.sub("", text)
+
+
+def check_answer(agent: str, text: str, audio: Signal, rate: int) -> None:
+    """Raise :class:`AgentError` for an answer in words alone, or one in speech alone of more than a second.
+
+    Either would be scored as something that the model did not do: as silence, or as having said nothing in words.
+    """
+    if text.strip() and not audio.size:
+        raise AgentError(
+            f"agent {agent}: an answer of {len(text)} characters came without audio; check its synthesiser"
+        )
+    if audio.size > rate and not text.strip():
+        raise AgentError(
+            f"agent {agent}: {audio.size / rate:.1f} s of audio came without text; check how the text is decoded"
+        )
+
+
+class Draws:
+    """The random numbers of one session of a model that draws from torch's global generators.
+
+    Inside the block the generators of the CPU and of every GPU are this session's, and nobody else who uses this class
+    draws; outside they are as they were. So sessions do not depend on each other, whichever thread steps which.
+    """
+
+    _lock = threading.RLock()
+
+    def __init__(self, torch: Any, seed: int) -> None:
+        self._torch, self._seed = torch, seed
+        self._own: tuple[Any, list[Any]] | None = None
+        self._outer: tuple[Any, list[Any]] | None = None
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._outer = self._states()
+        if self._own is None:
+            self._torch.manual_seed(self._seed)  # of every GPU too
+        else:
+            self._set(self._own)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._own = self._states()
+        assert self._outer is not None
+        self._set(self._outer)
+        self._lock.release()
+
+    def _states(self) -> tuple[Any, list[Any]]:
+        cuda = self._torch.cuda
+        return self._torch.get_rng_state(), cuda.get_rng_state_all() if cuda.is_initialized() else []
+
+    def _set(self, states: tuple[Any, list[Any]]) -> None:
+        cpu, gpus = states
+        self._torch.set_rng_state(cpu)
+        if gpus:
+            self._torch.cuda.set_rng_state_all(gpus)
+
+
+class OneAtATime:
+    """Lets one session of a model be open at a time: its conversation is kept inside the model."""
+
+    def __init__(self, agent: str) -> None:
+        self._agent = agent
+        self._open = False
+
+    def take(self) -> None:
+        """Begin a session. Raises :class:`AgentError` when one is open."""
+        if self._open:
+            raise AgentError(
+                f"agent {self._agent}: another session is open, and the model holds one conversation; close it first, or "
+                "load the agent twice"
+            )
+        self._open = True
+
+    def give_back(self) -> None:
+        """End it."""
+        self._open = False

@@ -18,9 +18,10 @@ Conventions
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,8 @@ RATE, FRAME = 22_050, 1764
 VOICES = "speaker_embeddings.json"
 TRAINED = 2048
 """Frames that a training dialogue had at most."""
+AHEAD = 2
+"""Frames by which the text stream is ahead of the audio."""
 
 
 class FActor(Agent):
@@ -102,6 +105,7 @@ class FActor(Agent):
         from adapters.f_actor.prompt import Behaviour
 
         self._folder = weights_folder(self.name, checkpoint, HUB_ID, ("config.json",))
+        self._voice_name = str(voice)
         self._voice = _voice(Path(voices) if voices else self._folder / VOICES, voice)
         if temperature < 0 or top_k < 0 or not 0 < top_p <= 1:
             raise AgentError(
@@ -135,7 +139,7 @@ class FActor(Agent):
 
     def open(self, prompt: str, seed: int) -> Session:
         """Return a session in a fresh state; the first one loads the models."""
-        from adapters.f_actor.backbone import Dialogue
+        from adapters.f_actor.backbone import MARKS, Dialogue
         from adapters.f_actor.codec import MEMORY, Ear, Mouth
         from adapters.f_actor.prompt import model_prompt
 
@@ -150,7 +154,23 @@ class FActor(Agent):
             transcript(),
             quiet,
             self._horizon,
+            {mark: backbone.marks[mark] for mark in MARKS},
+            self._declared(),
         )
+
+    def _declared(self) -> dict[str, Any]:
+        """Return what a recording keeps about how the model was run."""
+        given = self._recogniser
+        return {
+            "codec": self._codec_spec,
+            "encoder": {"window": self._window, "look_ahead": self._look_ahead, "future_audio": False},
+            "sampling": asdict(self._sampling),
+            "behaviour": asdict(self._behaviour),
+            "voice": self._voice_name,
+            "transcript": (given if isinstance(given, str) else "a function")
+            if given
+            else "missing: no recogniser was given",
+        }
 
     def _load(self) -> tuple[Backbone, Codec, Codes, Callable[[], Transcript]]:
         from adapters.f_actor.backbone import Backbone
@@ -202,11 +222,22 @@ class FActorSession(Session):
     """One conversation."""
 
     def __init__(
-        self, dialogue: Dialogue, ear: Ear, mouth: Mouth, transcript: Transcript, quiet: Codes, horizon: int
+        self,
+        dialogue: Dialogue,
+        ear: Ear,
+        mouth: Mouth,
+        transcript: Transcript,
+        quiet: Codes,
+        horizon: int,
+        marks: Mapping[str, int],
+        declared: Mapping[str, Any],
     ) -> None:
         self._dialogue: Dialogue | None = dialogue
         self._ear, self._mouth, self._transcript, self._horizon = ear, mouth, transcript, horizon
         self._frames = 0
+        self._names = {text_id: name for name, text_id in marks.items()}
+        self._declared = dict(declared)
+        self._marked: list[tuple[int, str]] = []
         # Frame 0 cannot be heard: it is silence, in what is said and in what the model believes to have said.
         _, self._text, _ = dialogue.sample()
         self._own = quiet
@@ -232,6 +263,8 @@ class FActorSession(Session):
         self._frames += 1
         self._dialogue.hear(self._own, self._text, self._ear.push(heard))
         self._own, self._text, over = self._dialogue.sample()
+        if self._text in self._names:
+            self._marked.append((self._frames + AHEAD, self._names[self._text]))
         if over:
             return Emission(text=self._transcript.finish(), done=True)
         audio = self._mouth.push(self._own)
@@ -242,6 +275,10 @@ class FActorSession(Session):
     def finish(self) -> Emission:
         """Return the words of what was still being said."""
         return Emission(text=self._transcript.finish())
+
+    def facts(self) -> dict[str, Any]:
+        """Return how the model was run, and the frames before which it marked a backchannel or an interruption of its own."""
+        return self._declared | {"marks": [{"frame": frame, "mark": mark} for frame, mark in self._marked]}
 
     def close(self) -> None:
         """Let go of the cache."""

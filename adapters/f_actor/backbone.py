@@ -109,7 +109,8 @@ class Backbone:
                 "belong together"
             )
         names = [*PADS, *MARKS, *(name for name in COUNTED if name in vocabulary), *self.tokenizer.all_special_tokens]
-        self.marks = frozenset(vocabulary[name] for name in names if name in vocabulary)
+        self.marks = {name: int(vocabulary[name]) for name in names if name in vocabulary}
+        """The text stream's own tokens, and the tokenizer's: none of them is a word."""
 
     def prompt_ids(self, text: str) -> list[int]:
         """Return the ids of a prompt. Raises :class:`AgentError` when it is too long: its end is what starts the model."""

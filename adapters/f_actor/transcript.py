@@ -65,7 +65,7 @@ class StreamWords:
     """
 
     def __init__(self, backbone: Backbone) -> None:
-        self._tokenizer, self._marks = backbone.tokenizer, backbone.marks
+        self._tokenizer, self._marks = backbone.tokenizer, frozenset(backbone.marks.values())
         self._word: list[int] = []
         self._began = 0
         self._step = -1

@@ -334,6 +334,8 @@ def test_a_case_of_ifeval_from_prompt_to_verdict(folder: Path, tmp_path: Path) -
     assert kept.meta["capabilities"]["input_rate"] == RATE
     assert kept.meta["prompt_taken"]
     assert kept.text == ()
+    assert kept.meta["session"]["transcript"] == "missing: no recogniser was given"
+    assert kept.meta["session"]["encoder"] == {"window": 4, "look_ahead": 0, "future_audio": False}
     verdict, row = score_recording(kept)
     assert row["id"] == case.id
     assert row["outcome"] == ("passed" if verdict.passed else "failed")
