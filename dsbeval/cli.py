@@ -95,6 +95,8 @@ def _attach() -> None:
     from dsbeval.compare.cli import baseline, compare
     from dsbeval.gate.cli import gate
     from dsbeval.ifeval.cli import pack
+    from dsbeval.ifeval.noise_cli import noise
+    from dsbeval.ifeval.sweep_cli import sweep
     from dsbeval.judge.cli import agree, judge
     from dsbeval.speech.author.cli import author
     from dsbeval.speech.cli import speech
@@ -105,8 +107,10 @@ def _attach() -> None:
     main.add_command(compare)
     main.add_command(gate)
     main.add_command(judge)
+    main.add_command(noise)
     main.add_command(pack)
     main.add_command(speech)
+    main.add_command(sweep)
 
 
 _attach()

@@ -47,11 +47,12 @@ class IFEval:
 
     def has(self, settings: Settings, name: str) -> bool:
         """Return whether a name is a case of the pack."""
-        return name in load_pack(settings.pack).cases
+        return load_pack(settings.pack).case(name) is not None
 
     def row_without_verdict(self, name: str, question: str, outcome: str, message: str, settings: Settings) -> Row:
         """Return the row of the floor, or of the persona."""
-        case = load_pack(settings.pack).cases[name]
+        case = load_pack(settings.pack).case(name)
+        assert case is not None
         if question == "persona":
             return unscored_row(case, settings.judge_id, outcome, message)
         return unscored(case, outcome, message)

@@ -22,6 +22,7 @@ MADE_ALREADY: dict[str, object] = {
     "--partner-arg": [],
     "--repeats": REPEATS,
     "--window": int(WINDOW_S),
+    "--trials": 1,
 }
 """Options that say how a recording is made, and what they are where nobody gave them."""
 

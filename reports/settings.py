@@ -25,8 +25,10 @@ from dsbeval.dyadic.textchat import check_text_model
 from dsbeval.dyadic.textpair import TASKS as TEXT_TASKS
 from dsbeval.dyadic.turn_taking import BENCHMARK as TURN_TAKING
 from dsbeval.errors import OptionError
-from dsbeval.ifeval.pack import DEFAULT_PACK, Case, Pack, load_pack
+from dsbeval.ifeval.pack import DEFAULT_PACK, Case, Pack, each_trial, load_pack
 from dsbeval.ifeval.protocol import PROTOCOLS
+from dsbeval.ifeval.tiers import TIERS, tier_of
+from dsbeval.ifeval.trials import trials_in
 from dsbeval.ifeval.verifiers import defaults
 from dsbeval.judge.choose import DEFAULT as DEFAULT_JUDGE
 from dsbeval.judge.choose import make_judge
@@ -59,6 +61,9 @@ class Settings:
     roles: tuple[str, ...]
     probes: tuple[str, ...]
     sample: int | None
+    tier: str | None
+    trials: int
+    """How often each case of DSB-IFEval is played."""
     limit: int | None
     seed: int
     run_dir: Path
@@ -116,9 +121,15 @@ class Settings:
 
     def cases(self, pack: Pack) -> list[Case]:
         """Return the cases of the pack that are asked for; of a run that is replayed, no more than it asked for itself."""
-        limit = self.limit if self.replay is None else None
-        found = pack.select(levels=self.levels, roles=self.roles, probes=self.probes, sample=self.sample, limit=limit)
-        return found if self.replay is None else [case for case in found if self.replay.asks(case.id)][: self.limit]
+        found = pack.select(levels=self.levels, roles=self.roles, probes=self.probes, sample=self.sample)
+        if self.tier is not None:
+            kept = {case.id for case in tier_of(pack.cases.values(), self.tier)}
+            found = [case for case in found if case.id in kept]
+        if self.replay is None:
+            return each_trial(pack, found[: self.limit], self.trials)
+        asked = [case for case in found if self.replay.asks(case.id)][: self.limit]
+        again = each_trial(pack, asked, trials_in(self.replay.ids))
+        return [case for case in again if case.trial == 1 or case.id in self.replay.ids]
 
     def make_judge(self) -> Judge | None:
         """Return the judge that is asked for, or None. A missing key or SDK is one line here, before anything is recorded."""
@@ -155,7 +166,7 @@ class Settings:
             "protocol": {str(kind): row.as_dict() for kind, row in PROTOCOLS.items()},
             "versions": versions(),
             "selection": {"levels": list(self.levels), "roles": list(self.roles), "probes": list(self.probes),
-                          "sample": self.sample, "limit": self.limit,
+                          "sample": self.sample, "tier": self.tier, "trials": self.trials, "limit": self.limit,
                           **({"partners": list(self.partners), "tasks": list(self.tasks), "repeats": self.repeats}
                              if self.dyadic else {})},
             **({"dyadic": self._dyadic_fingerprint()} if self.dyadic else {}),
@@ -233,6 +244,10 @@ def add_options(parser: pytest.Parser) -> None:
         default=None,
         metavar="N",
         help="cases/ifeval: run N conversations, spread over the actions; cases/dyadic: N scenarios, spread over the tasks",
+    )
+    option("--tier", default=None, choices=TIERS, help="cases/ifeval: 96, 444 or all 1,038 cases (docs/ci.md)")
+    option(
+        "--trials", type=int, default=1, metavar="K", help="cases/ifeval: play each case K times, with derived seeds"
     )
     option("--limit", type=int, default=None, metavar="N", help="run only the first N cases of the selection")
     option("--seed", type=int, default=0, metavar="S", help="seed of the run (default: 0)")
@@ -324,7 +339,7 @@ def read_settings(config: pytest.Config) -> Settings:
         check_text_options(config)
     placement = placement_of(config)
     model, model_args = placement.model.name, dict(placement.model.args)
-    for name, what in (("--limit", "cases"), ("--sample", "conversations")):
+    for name, what in (("--limit", "cases"), ("--sample", "conversations"), ("--trials", "trials")):
         if get(name) is not None and get(name) < 1:
             raise OptionError(f"{name}: {get(name)} is not a number of {what}; give 1 or more")
     run_dir = _run_dir(config, model)
@@ -339,6 +354,8 @@ def read_settings(config: pytest.Config) -> Settings:
         roles=_names(get("--roles")),
         probes=_names(get("--probes")),
         sample=get("--sample"),
+        tier=get("--tier"),
+        trials=get("--trials"),
         limit=get("--limit"),
         seed=get("--seed"),
         run_dir=run_dir,

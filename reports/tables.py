@@ -14,6 +14,7 @@ from dsbeval.ifeval.pack import LEVELS
 from dsbeval.judge.tables import render as render_judge
 from dsbeval.stats import SMALL_N
 from reports.dyad_tables import render as render_dyads
+from reports.trials import trial_lines
 from reports.usage_lines import usage_line
 
 SUBSET_NAMES = {"all": "all cells", "reactive": "reactive (published headline)", "exercised": "exercised"}
@@ -177,6 +178,8 @@ def _ifeval(summary: Mapping[str, Any], width: int) -> list[str]:
             f"\nL4a: the contradiction was enacted on the floor in {percent(summary['ifeval']['enacted'])} of cases, %",
             highlight=False, soft_wrap=True,
         )  # fmt: skip
+    for line in trial_lines(summary["ifeval"]["trials"]) if "trials" in summary["ifeval"] else ():
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
     if "realtime" in summary:
         console.print(f"\n{realtime_line(summary['realtime'])}", highlight=False, soft_wrap=True)
     data = summary["ifeval"]

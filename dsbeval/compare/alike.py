@@ -4,8 +4,9 @@ Conventions
 -----------
 * What is measured must be equal: the cases, how they were played, what was detected, by which thresholds it was judged, and by
   whom. A field that is not known here must be equal too.
-* What is compared may differ: the agent, its arguments, its checkpoint, the device, the seed. So may the versions of
-  libraries, except the resampler; and the selection, since only cases of both runs are compared.
+* What is compared may differ: the agent, its arguments, its checkpoint, its device and process, the seed, and whether its
+  recordings were replayed. So may the versions of libraries, except the resampler; and the selection, since only cases of both
+  runs are compared.
 * The judge may differ where one side has none: then nothing judged is compared.
 """
 
@@ -16,7 +17,9 @@ from typing import Any
 
 from dsbeval.errors import RunError
 
-FREE = ("agent", "agent_args", "checkpoint", "device", "seed", "versions", "audio_format", "selection")
+FREE = (
+    "agent", "agent_args", "checkpoint", "device", "process", "seed", "versions", "audio_format", "selection", "replay",
+)  # fmt: skip
 SHOWN = 4
 """So many differences are named."""
 Fields = Mapping[str, Any]

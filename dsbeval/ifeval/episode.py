@@ -33,8 +33,17 @@ from dsbeval.vad import OnlineDetector
 
 def case_seed(seed: int, case: Case) -> int:
     """Return the seed of a case: the same at every level of a conversation, so that levels differ by the prompt alone."""
-    digest = hashlib.sha256(f"{seed}/{case.conversation_id}".encode()).digest()
-    return int.from_bytes(digest[:4], "big") & 0x7FFFFFFF
+    trial = f"/t{case.trial}" if case.trial > 1 else ""
+    return _seed(f"{seed}/{case.conversation_id}{trial}")
+
+
+def room_seed(case: Case) -> int:
+    """Return the seed of the room that a user is heard in: of the conversation alone, so that it is the same in every run."""
+    return _seed(f"0/{case.conversation_id}")
+
+
+def _seed(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") & 0x7FFFFFFF
 
 
 def agent_clock(agent: Agent, latency: str = "none") -> Clock:
@@ -55,7 +64,7 @@ def record_case(
     probe = pack.probes[case.probe]
     rule = probe.at(case.level)
     prompt, own_seed = pack.prompt(case), case_seed(seed, case)
-    room_seed = case_seed(0, case)  # of the conversation alone: the user's side is the same for every run
+    room = room_seed(case)
     brief = Brief(
         action=case.scored_as.value,
         window=scored_window(rule, turns[1]),
@@ -68,9 +77,9 @@ def record_case(
     if capabilities.clock == "wall":  # what the turn manager hears with is loaded now, not while a service waits
         OnlineDetector(capabilities.output_rate).push(np.zeros(capabilities.output_rate // 10, np.float32))
     with _open(agent, brief, prompt, own_seed) as session:
-        under = background(np.concatenate([turn.audio for turn in turns]), acoustics, room_seed)
+        under = background(np.concatenate([turn.audio for turn in turns]), acoustics, room)
         line = Line(session, capabilities, agent.name, clock, under)
-        heard = tuple(in_session(turn.audio, acoustics, room_seed) for turn in turns)
+        heard = tuple(in_session(turn.audio, acoustics, room) for turn in turns)
         played = _play(line, turns, heard, probe.barge_in_after_s, protocol, capabilities.interaction)
         facts = dict(session.facts())
     window = scored_window(rule, turns[1], played.turn2.start)
@@ -184,6 +193,7 @@ def case_facts(pack: Pack, case: Case) -> dict[str, Any]:
         "probe": case.probe,
         "instance": case.instance,
         "level": case.level,
+        **({"trial": case.trial} if case.trial > 1 else {}),
         "expected_action": case.action.value,
         "scored_as": case.scored_as.value,
         "thresholds": dict(case.thresholds),

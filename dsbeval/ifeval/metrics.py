@@ -31,6 +31,7 @@ from typing import Any
 
 from dsbeval import paired
 from dsbeval.caveats import tally
+from dsbeval.ifeval import trials
 from dsbeval.ifeval.pack import LEVELS
 from dsbeval.ifeval.schema import REACTIVE, Action
 from dsbeval.results import OUTCOMES, Row
@@ -227,6 +228,7 @@ def summarise(rows: Sequence[Row], cases: Sequence[str], fingerprint: Mapping[st
             "by_probe": _by(judged, "probe", dict.fromkeys(str(row["probe"]) for row in judged)),
             "matched_audio": _by(matched, "role", roles),
             "enacted": rate([row | {"passed": row["enacted"]} for row in judged if "enacted" in row]),
+            **({"trials": again} if (again := trials.summarise(judged, trials.trials_in(cases))) else {}),
             "borderline": sum(bool(row["borderline"]) for row in judged),
             "not_exercised": sum(not row["exercised"] for row in judged),
         },

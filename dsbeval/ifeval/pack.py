@@ -16,7 +16,7 @@ import functools
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,6 +34,7 @@ from dsbeval.ifeval.schema import (
     Script,
     TurnRule,
 )
+from dsbeval.ifeval.trials import split_trial, trial_id
 from dsbeval.yamlfile import read_yaml
 
 DEFAULT_PACK = Path(__file__).resolve().parents[2] / "cases" / "ifeval"
@@ -77,6 +78,7 @@ class Case:
     action: Action
     scored_as: Action
     thresholds: tuple[tuple[str, float], ...]
+    trial: int = 1
 
     @property
     def conversation_id(self) -> str:
@@ -106,6 +108,12 @@ class Pack:
     contradictions: dict[tuple[str, str], Contradiction]
     recordings: dict[str, Recording]
     cases: dict[str, Case]
+
+    def case(self, name: str) -> Case | None:
+        """Return the case of an id, or the trial of one (``ID~t2``); None where the pack has none."""
+        own, trial = split_trial(name)
+        found = self.cases.get(own)
+        return found if found is None or trial == 1 else replace(found, id=name, trial=trial)
 
     def prompt(self, case: Case) -> str:
         """Return the system prompt of a case: the only thing that differs between the levels of a conversation."""
@@ -182,6 +190,12 @@ class Pack:
             kept = _sample(chosen, sample)
             chosen = [case for case in chosen if case.conversation_id in kept]
         return chosen if limit is None else chosen[:limit]
+
+
+def each_trial(pack: Pack, cases: Iterable[Case], trials: int) -> list[Case]:
+    """Return every trial of cases, those of a case together."""
+    names = (trial_id(case.id, k) for case in cases for k in range(1, trials + 1))
+    return [found for name in names if (found := pack.case(name)) is not None]
 
 
 def _sample(cases: list[Case], count: int) -> set[str]:

@@ -20,6 +20,7 @@ from dsbeval.errors import DsbevalError
 from dsbeval.ifeval.pack import Case
 from dsbeval.ifeval.scene import Measurements, measure_recording
 from dsbeval.ifeval.schema import Action
+from dsbeval.ifeval.trials import split_trial
 from dsbeval.ifeval.verifiers import Thresholds, Verdict, verify
 from dsbeval.recording import Recording, read_recording
 from dsbeval.results import Row, RunFolder
@@ -131,7 +132,7 @@ def _scored(recordings: Path, case: str, overrides: Overrides | None) -> Row:
             "item": ITEM,
             "role": role,
             "probe": probe,
-            "level": level,
+            "level": split_trial(level)[0],
             "instance": int(instance[1:]),
             "outcome": "error",
             "message": message,

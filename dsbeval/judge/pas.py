@@ -76,7 +76,7 @@ def read_meta(recordings: Path, case_id: str) -> dict[str, Any]:
 def case_of(meta: Mapping[str, Any], pack: Pack) -> Case:
     """Return the case of a recording. Raises :class:`~dsbeval.errors.RunError` where the pack is not the one it was made with."""
     name = str(meta["test_case_id"])
-    case = pack.cases.get(name)
+    case = pack.case(name)
     if case is None:
         raise RunError(f"{name}: is not a case of the pack {pack.root}; {near(name, pack.cases)}")
     if meta["prompt"] != pack.prompt(case):

@@ -170,9 +170,9 @@ def persona_rows(
     """
     out = []
     for case_id in case_ids(folder):
-        if case_id not in pack.cases:
+        case = pack.case(case_id)
+        if case is None:
             raise RunError(f"{case_id}: is not a case of the pack {pack.root}; name the pack of the run with --pack")
-        case = pack.cases[case_id]
         if not (folder.recordings / f"{case_id}.rec.json").exists():
             continue
         meta = read_meta(folder.recordings, case_id)

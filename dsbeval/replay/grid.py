@@ -145,7 +145,7 @@ class Grid:
     def describe(self, pack: Pack) -> str:
         """Return one line for people: how many recordings of what, and how many that the pack has no case for."""
         of = "" if self.of is None else f" of agent {self.of['agent']}"
-        strange = [name for name in self.names if not name.startswith(DYADS) and name not in pack.cases]
+        strange = [name for name in self.names if not name.startswith(DYADS) and pack.case(name) is None]
         tail = f"; {len(strange)} are no cases of the pack ({sorted(strange)[0]} ...)" if strange else ""
         return f"replay: {len(self.names)} recordings{of} in {self.root}{tail}"
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from dsbeval.audio import RATE, Signal
 from dsbeval.errors import RunError
-from dsbeval.ifeval.episode import case_seed
+from dsbeval.ifeval.episode import room_seed
 from dsbeval.ifeval.pack import Case, Pack
 from dsbeval.recording import Channel, Recording
 from dsbeval.spans import to_samples
@@ -97,7 +97,7 @@ def _same_turn(user: Sequence[Mapping[str, Any]], turn: UserTurn, number: int, c
 
 def _channel(case: Case, turns: Sequence[UserTurn], onsets: Sequence[int], length: int, acoustics: Acoustics) -> Signal:
     """Return the user channel that a case of the pack has, with its turns at these samples."""
-    seed = case_seed(0, case)
+    seed = room_seed(case)
     channel = Channel(RATE, background(np.concatenate([turn.audio for turn in turns]), acoustics, seed))
     for turn, onset in zip(turns, onsets, strict=True):
         channel.place(in_session(turn.audio, acoustics, seed), onset)
