@@ -176,7 +176,7 @@ def test_two_text_models_are_scored_by_the_same_scores(pytester: pytest.Pytester
     assert leaks["values"] == [[1.0, 0.0], [1.0, None]]
     assert leaks["n"] == [[2, 2], [2, 0]]
     assert re.search(r"^open +1\.00 \(2\) +0\.00 \(2\) +0\.50 \(2\)$", inner.out, re.MULTILINE)
-    assert "Scores in writing, mean (n) over 240 words" in inner.out
+    assert "Scores in writing, mean (n) [95 %] over 240 words" in inner.out
     told = rows["DYA-T2-01-ab-oA-r1@shut"]["scores"]
     assert (told["a"]["disclosed"], told["b"]["disclosed"]) == ([True, True], [False, False])
     recording = json.loads((inner.run_dir / "recordings" / "DYA-T4-2-01-ab-oA-r1@shut.rec.json").read_text())
