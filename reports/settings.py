@@ -21,7 +21,6 @@ from dsbeval.dyadic.runs import Earlier, read_earlier
 from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS_ROOT
 from dsbeval.dyadic.scenarios import load_scenarios
 from dsbeval.dyadic.segments import BENCHMARK as SEGMENTS
-from dsbeval.dyadic.textchat import check_text_model
 from dsbeval.dyadic.textpair import TASKS as TEXT_TASKS
 from dsbeval.dyadic.turn_taking import BENCHMARK as TURN_TAKING
 from dsbeval.errors import OptionError
@@ -43,6 +42,7 @@ from dsbeval.results import versions
 from dsbeval.speech.acoustics import KINDS, Acoustics
 from dsbeval.speech.recognise import check_recogniser
 from dsbeval.vad import BENCHMARK, model_sha256
+from reports import writing
 from reports.placing import DEFAULT_MODEL, Placement, placement_of
 from reports.replaying import add_option, overlaid, replayed
 
@@ -106,10 +106,11 @@ class Settings:
     @functools.cached_property
     def dyads(self) -> dict[str, Run]:
         """The conversations that are asked for, by id. Raises :class:`~dsbeval.errors.DsbevalError`."""
-        if self.replay is not None:
-            found = self.replay.dyads(self.tasks, load_scenarios().scenarios)
-            return {run.id: run for run in found[: self.limit]}
         scenarios = load_scenarios().of(self.tasks, self.sample)
+        if self.replay is not None:
+            chosen = {scenario.id for scenario in scenarios}
+            found = self.replay.dyads(self.tasks, load_scenarios().scenarios)
+            return {run.id: run for run in [run for run in found if run.scenario in chosen][: self.limit]}
         runs: list[Run] = []
         for partner in self.partners or (self.model,):
             alone = partner == self.model
@@ -297,12 +298,7 @@ def add_options(parser: pytest.Parser) -> None:
         choices=[int(window) for window in WINDOWS_S],
         help=f"seconds of a conversation (default: {WINDOW_S:g})",
     )
-    option(
-        "--text-only",
-        action="store_true",
-        help="cases/dyadic: --model and --partner are text models behind an OpenAI-compatible service "
-        "(--model-arg base_url=URL), which talk in writing: 240 words, 20 turns",
-    )
+    writing.add_option(group)
     option(
         "--garble-watch",
         action="store_true",
@@ -335,8 +331,9 @@ def _names(value: str) -> tuple[str, ...]:
 def read_settings(config: pytest.Config) -> Settings:
     """Check the options and return them. Raises :class:`~dsbeval.errors.DsbevalError` in one line."""
     get = config.getoption
+    partner_args = parse_args(get("--partner-arg"), "--partner")
     if get("--text-only"):
-        check_text_options(config)
+        writing.check_options(config, DEFAULT_MODEL, parse_args(get("--model-arg")), partner_args)
     placement = placement_of(config)
     model, model_args = placement.model.name, dict(placement.model.args)
     for name, what in (("--limit", "cases"), ("--sample", "conversations"), ("--trials", "trials")):
@@ -369,7 +366,7 @@ def read_settings(config: pytest.Config) -> Settings:
         acoustics=get("--acoustics"),
         dyadic=grid.holds(DYADS) if grid is not None else _asks_for_dyads(config),
         partners=tuple(partner.name for partner in placement.partners),
-        partner_args=parse_args(get("--partner-arg"), "--partner"),
+        partner_args=partner_args,
         tasks=_default_tasks(config, grid) if get("--tasks") is None else parse_tasks(get("--tasks")),
         repeats=get("--repeats"),
         window_s=get("--window"),
@@ -403,44 +400,13 @@ def _asks_for_dyads(config: pytest.Config) -> bool:
     """Return whether the command line names ``cases/dyadic``, a partner or a task."""
     if config.getoption("--partner") or config.getoption("--tasks") is not None:
         return True
-    return any(path.is_relative_to(DYADS_ROOT) for path in _named_paths(config))
-
-
-def _named_paths(config: pytest.Config) -> list[Path]:
-    return [Path(config.invocation_params.dir, str(arg).partition("::")[0]).resolve() for arg in config.args]
+    return any(path.is_relative_to(DYADS_ROOT) for path in writing.named_paths(config))
 
 
 def _default_tasks(config: pytest.Config, grid: Grid | None) -> tuple[str, ...]:
     if config.getoption("--text-only"):
         return TEXT_TASKS
     return MAIN_TASKS if grid is None else TASKS
-
-
-_SPOKEN = {
-    "--checkpoint": None,
-    "--window": int(WINDOW_S),
-    "--latency": "none",
-    "--acoustics": "clean",
-    "--garble-watch": False,
-}
-"""Options that mean nothing in writing, and their defaults."""
-
-
-def check_text_options(config: pytest.Config) -> None:
-    """Raise :class:`OptionError` for what does not go with ``--text-only``."""
-    get = config.getoption
-    if not all(path.is_relative_to(DYADS_ROOT) for path in _named_paths(config)):
-        raise OptionError("--text-only: only conversations of two can be had in writing; name cases/dyadic alone")
-    for name, default in _SPOKEN.items():
-        if get(name) != default:
-            raise OptionError(f"--text-only: {name} is about speech; leave it out")
-    if get("--model") == DEFAULT_MODEL:
-        raise OptionError(
-            "--text-only: names no text model; add --model=NAME and, for a server of your own, --model-arg base_url=URL"
-        )
-    check_text_model(parse_args(get("--model-arg")))
-    if get("--partner"):
-        check_text_model(parse_args(get("--partner-arg"), "--partner"), "--partner")
 
 
 def _run_dir(config: pytest.Config, model: str) -> Path:
