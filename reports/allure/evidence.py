@@ -6,11 +6,13 @@ that cannot be read is named in an attachment of its own: evidence never turns a
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +86,9 @@ def _recorded(folder: RunFolder, row: Row) -> Iterator[Piece]:
         titles = "scored window, user left, agent right"
         text = transcript(data)
     span = f"{start / RATE:.2f}-{end / RATE:.2f} s"
-    yield Piece(f"audio {span}: {titles}", clip(channels, start, end), "audio/ogg", "ogg")
+    sound = clip(channels, start, end)
+    yield Piece(f"listen {span}: {titles}", player(sound, f"{titles}, {span}"), "text/html", "html")
+    yield Piece(f"audio {span}", sound, "audio/ogg", "ogg")
     if not is_dyad(row):
         yield Piece("timeline", _picture(folder, name), "image/png", "png")
     yield Piece("transcript", text, "text/plain", "txt")
@@ -97,6 +101,16 @@ def clip(channels: tuple[Any, Any], start: int, end: int) -> bytes:
     out = io.BytesIO()
     soundfile.write(out, np.stack([one[start:end] for one in channels], axis=1), RATE, format="OGG", subtype="OPUS")
     return out.getvalue()
+
+
+def player(sound: bytes, title: str) -> str:
+    """Return a page that plays a clip: Allure 3 offers audio for download only, but shows a page."""
+    source = base64.b64encode(sound).decode("ascii")
+    return (
+        f"<!doctype html><meta charset='utf-8'><title>{escape(title)}</title>"
+        f"<p style='font:14px sans-serif'>{escape(title)}</p>"
+        f"<audio controls preload='metadata' style='width:100%' src='data:audio/ogg;base64,{source}'></audio>"
+    )
 
 
 def transcript(data: dict[str, Any]) -> str:

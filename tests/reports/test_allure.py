@@ -83,7 +83,7 @@ def test_a_failing_case_is_described_and_can_be_heard_and_an_error_is_broken(pyt
     assert labels(failed, "severity") == ["minor"]
     assert [step["name"] for step in failed["steps"]] == ["verify"]
     pieces = {piece["name"].partition(" ")[0]: folder / piece["source"] for piece in failed["attachments"]}
-    assert set(pieces) == {"result", "audio", "timeline", "transcript"}
+    assert set(pieces) == {"result", "listen", "audio", "timeline", "transcript"}
     sound, rate = soundfile.read(io.BytesIO(pieces["audio"].read_bytes()))
     window = rows["IFD-R1-C1-i1-L0"]["measurements"]["window_s"]
     assert sound.shape[1] == 2
