@@ -12,35 +12,29 @@ from typing import Any
 import numpy as np
 
 from dsbeval.audio import Signal, check_signal
+from dsbeval.checkpoints import resolve
 from dsbeval.errors import AgentError
 
 
-def weights_folder(agent: str, checkpoint: str | None, hub_id: str, needed: tuple[str, ...] = ()) -> Path:
+def weights_folder(
+    agent: str, checkpoint: str | None, hub_id: str, patterns: tuple[str, ...], needed: tuple[str, ...]
+) -> Path:
     """Return the folder that ``--checkpoint`` names; ``needed`` are the files without which it is none of this agent's.
 
-    Raises :class:`AgentError` with the command that gets the weights.
+    Raises :class:`AgentError`, or :class:`~dsbeval.checkpoints.CheckpointError` with the command that gets the weights.
     """
-    get = f"get the weights with: hf download {hub_id} --local-dir DIR, and give --checkpoint DIR"
     if not checkpoint:
-        raise AgentError(f"agent {agent}: no --checkpoint is given; {get}")
-    folder = Path(checkpoint).expanduser()
-    if not folder.is_dir():
-        raise AgentError(f"agent {agent}: --checkpoint {folder}: no such folder; {get}")
-    missing = [name for name in needed if not (folder / name).is_file()]
+        raise AgentError(f"agent {agent}: no --checkpoint is given; give {hub_id}, or a folder with its files")
+    found = resolve(str(checkpoint), patterns)
+    if not found.path.is_dir():
+        raise AgentError(f"agent {agent}: --checkpoint {found.path} is a file; give the folder that it is in")
+    missing = [name for name in needed if not (found.path / name).is_file()]
     if missing:
-        raise AgentError(f"agent {agent}: --checkpoint {folder} holds no {', no '.join(missing)}; {get}")
-    return folder
-
-
-def pick_device(agent: str, device: str) -> str:
-    """Return a device by name: ``auto`` is the first GPU that is visible, or the CPU. Imports torch."""
-    torch = load_package(agent, "torch", "torch")
-    gpu = bool(torch.cuda.is_available())
-    if device == "auto":
-        return "cuda" if gpu else "cpu"
-    if device.startswith("cuda") and not gpu:
-        raise AgentError(f"agent {agent}: device is {device!r} and no GPU is visible; give device=cpu or device=auto")
-    return device
+        raise AgentError(
+            f"agent {agent}: --checkpoint {found.path} holds no {', no '.join(missing)}; get the whole of it with: "
+            f"hf download {hub_id} --local-dir DIR, and give --checkpoint DIR"
+        )
+    return found.path
 
 
 def load_package(agent: str, module: str, package: str) -> Any:
@@ -103,6 +97,10 @@ def check_answer(agent: str, text: str, audio: Signal, rate: int) -> None:
         )
 
 
+GENERATORS = threading.RLock()
+"""Held by whoever puts the random numbers of one session into torch's generators, which all threads share."""
+
+
 class Draws:
     """The random numbers of one session of a model that draws from torch's global generators.
 
@@ -110,15 +108,13 @@ class Draws:
     draws; outside they are as they were. So sessions do not depend on each other, whichever thread steps which.
     """
 
-    _lock = threading.RLock()
-
     def __init__(self, torch: Any, seed: int) -> None:
         self._torch, self._seed = torch, seed
         self._own: tuple[Any, list[Any]] | None = None
         self._outer: tuple[Any, list[Any]] | None = None
 
     def __enter__(self) -> None:
-        self._lock.acquire()
+        GENERATORS.acquire()
         self._outer = self._states()
         if self._own is None:
             self._torch.manual_seed(self._seed)  # of every GPU too
@@ -131,7 +127,7 @@ class Draws:
         self._own = self._states()
         assert self._outer is not None
         self._set(self._outer)
-        self._lock.release()
+        GENERATORS.release()
 
     def _states(self) -> tuple[Any, list[Any]]:
         cuda = self._torch.cuda

@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adapters.local import check_heard, pick_device, weights_folder
+from adapters.kyutai.options import choose_device
+from adapters.local import check_heard, weights_folder
 from dsbeval.agent import Agent, Capabilities, Emission, Interaction, Session, TextToken
 from dsbeval.audio import Signal
 from dsbeval.errors import AgentError, near
@@ -52,7 +53,7 @@ class FActor(Agent):
     Parameters
     ----------
     checkpoint : str or None
-        Folder of the released weights and tokenizer.
+        ``maikezu/f-actor``, or a folder with its weights and tokenizer.
     device : str
         ``auto``, ``cpu``, ``cuda``, ``cuda:N``.
     dtype : str
@@ -79,6 +80,7 @@ class FActor(Agent):
     """
 
     name = "f_actor"
+    checkpoint_files = ("*.json", "*.safetensors", "tokenizer.model")
 
     def __init__(
         self,
@@ -104,7 +106,7 @@ class FActor(Agent):
         from adapters.f_actor.backbone import Sampling
         from adapters.f_actor.prompt import Behaviour
 
-        self._folder = weights_folder(self.name, checkpoint, HUB_ID, ("config.json",))
+        self._folder = weights_folder(self.name, checkpoint, HUB_ID, self.checkpoint_files, ())
         self._voice_name = str(voice)
         self._voice = _voice(Path(voices) if voices else self._folder / VOICES, voice)
         if temperature < 0 or top_k < 0 or not 0 < top_p <= 1:
@@ -177,7 +179,7 @@ class FActor(Agent):
         from adapters.f_actor.codec import ENTRIES, load_codec, silence
         from adapters.f_actor.transcript import NoTranscript, Recognised, StreamWords, load_recogniser
 
-        device = pick_device(self.name, self._device)
+        device = choose_device(self.name, self._device)
         codec = load_codec(self._codec_spec, device, self.name)
         backbone = Backbone(self._folder, device, self._dtype)
         if backbone.entries != ENTRIES:

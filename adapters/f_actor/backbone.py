@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapters.f_actor.codec import BOOKS, Codes
-from adapters.local import load_package, pick_device
+from adapters.kyutai.options import choose_device, choose_dtype
+from adapters.local import load_package
 from dsbeval.errors import AgentError
 
 AGENT = "f_actor"
@@ -60,9 +61,8 @@ class Backbone:
         folder = best if best.is_dir() else folder
         self.torch = load_package(AGENT, "torch", "torch")
         transformers = load_package(AGENT, "transformers", "transformers")
-        self.device = pick_device(AGENT, device)
-        name = ("bfloat16" if self.device.startswith("cuda") else "float32") if dtype == "auto" else dtype
-        self.dtype = getattr(self.torch, name)
+        self.device = choose_device(AGENT, device)
+        self.dtype = choose_dtype(AGENT, dtype, self.device)
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
         llama, found = transformers.LlamaForCausalLM.from_pretrained(
             str(folder), local_files_only=True, output_loading_info=True

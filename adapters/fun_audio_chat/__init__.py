@@ -26,13 +26,13 @@ from typing import Any
 
 import numpy as np
 
+from adapters.kyutai.options import choose_device, choose_dtype
 from adapters.local import (
     Draws,
     as_signal,
     check_answer,
     check_heard,
     load_package,
-    pick_device,
     plain,
     weights_folder,
 )
@@ -58,7 +58,7 @@ class FunAudioChat(Agent):
     Parameters
     ----------
     checkpoint : str or None
-        Folder of the model's weights.
+        ``FunAudioLLM/Fun-Audio-Chat-8B``, or a folder with its weights.
     code : str
         Clone of the model's repository, with its submodules, and CosyVoice3 in ``pretrained_models``.
     device : str
@@ -74,6 +74,7 @@ class FunAudioChat(Agent):
     """
 
     name = AGENT
+    checkpoint_files = ("*.json", "*.safetensors", "*.txt", "*.jinja")
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class FunAudioChat(Agent):
         text_greedy: bool = True,
         long_input: str = "split",
     ) -> None:
-        self._folder = weights_folder(AGENT, checkpoint, HUB_ID, ("config.json",))
+        self._folder = weights_folder(AGENT, checkpoint, HUB_ID, self.checkpoint_files, ("config.json",))
         self._code = _code(code)
         if long_input not in LONG_INPUTS:
             raise AgentError(f"agent {AGENT}: long_input is {long_input!r}; {near(str(long_input), LONG_INPUTS)}")
@@ -124,14 +125,18 @@ class FunAudioChat(Agent):
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
         processor = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
         model = transformers.AutoModelForSeq2SeqLM.from_pretrained(
-            folder, config=config, local_files_only=True, torch_dtype=getattr(torch, self._dtype), **spread
+            folder,
+            config=config,
+            local_files_only=True,
+            torch_dtype=choose_dtype(AGENT, self._dtype, device or "cuda"),
+            **spread,
         ).eval()
         return Model(torch, model.to(device) if device else model, processor, constants, synthesis, vocoder)
 
     def _placed(self, torch: Any) -> tuple[dict[str, Any], str]:
         """Return how the model is spread over GPUs, over no other than asked for, or else the one device that it goes to."""
         if self._shards == 1:
-            return {}, pick_device(AGENT, self._device)
+            return {}, choose_device(AGENT, self._device)
         gpus = int(torch.cuda.device_count())
         if self._shards > gpus:
             raise AgentError(

@@ -10,7 +10,6 @@ Conventions
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from adapters.kyutai.package import Package
+from adapters.local import GENERATORS
 from dsbeval.audio import Signal
 from dsbeval.errors import AgentError
 
@@ -27,8 +27,6 @@ FRAME = 1920
 FRAME_S = FRAME / RATE
 WARM_UP = 4
 """Silent frames: on a GPU the first call of a function is made as it is, the second captures its graph."""
-
-_ONE_AT_A_TIME = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +126,7 @@ class Engine:
 
     def close(self) -> None:
         """End streaming and let go of the models. A second call does nothing."""
-        with _ONE_AT_A_TIME:
+        with GENERATORS:
             self._stop()
             self.lm_gen = self._mimi = self._owner = self._numbers = None
         if self._setting.on_gpu:
@@ -150,7 +148,7 @@ class Engine:
     def _alone(self, numbers: RandomNumbers) -> Iterator[None]:
         import torch
 
-        with _ONE_AT_A_TIME, ExitStack() as stack:
+        with GENERATORS, ExitStack() as stack:
             stack.enter_context(torch.no_grad())
             stack.enter_context(numbers.in_place())
             if not self._setting.on_gpu or not self._setting.compiled:

@@ -19,7 +19,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adapters.local import OneAtATime, check_heard, load_package, pick_device, weights_folder
+from adapters.kyutai.options import choose_device, choose_dtype
+from adapters.local import OneAtATime, check_heard, load_package, weights_folder
 from dsbeval.agent import Agent, Capabilities, Interaction, Session
 from dsbeval.audio import Signal, read_audio, resample
 from dsbeval.errors import AgentError, near
@@ -55,7 +56,7 @@ class MiniCPMo(Agent):
     Parameters
     ----------
     checkpoint : str or None
-        Folder of the weights, with their code and the vocoder's.
+        ``openbmb/MiniCPM-o-4_5``, or a folder with its weights, their code and the vocoder.
     device : str
         ``auto``, ``cuda``, ``cuda:N``; ``cpu`` only where it is named: the released vocoder has no CPU path.
     mode : str
@@ -77,6 +78,7 @@ class MiniCPMo(Agent):
     """
 
     name = AGENT
+    checkpoint_files = ("*.json", "*.py", "*.safetensors", "*.txt", "*.jinja", f"{VOCODER}/*")
 
     def __init__(
         self,
@@ -99,7 +101,7 @@ class MiniCPMo(Agent):
     ) -> None:
         if mode not in MODES:
             raise AgentError(f"agent {AGENT}: mode is {mode!r}; {near(str(mode), MODES)}")
-        self._folder = weights_folder(AGENT, checkpoint, HUB_ID, NEEDED)
+        self._folder = weights_folder(AGENT, checkpoint, HUB_ID, self.checkpoint_files, NEEDED)
         self._mode, self._device, self._dtype, self._attention = mode, str(device), str(dtype), str(attention)
         self._voice_path = Path(str(voice)).expanduser()
         self._voice = _voice(self._voice_path) if voice else None
@@ -157,7 +159,7 @@ class MiniCPMo(Agent):
     def _load(self) -> tuple[Any, Any, Any]:
         torch = load_package(AGENT, "torch", "torch")
         transformers = load_package(AGENT, "transformers", "transformers==4.51.0")
-        device = pick_device(AGENT, self._device)
+        device = choose_device(AGENT, self._device)
         if device == "cpu" and self._device != "cpu":
             raise AgentError(f"agent {AGENT}: no GPU is visible, and its vocoder has no CPU path")
         model: Any = transformers.AutoModel.from_pretrained(
@@ -165,7 +167,7 @@ class MiniCPMo(Agent):
             trust_remote_code=True,
             local_files_only=True,
             attn_implementation=self._attention,
-            torch_dtype=getattr(torch, self._dtype),
+            torch_dtype=choose_dtype(AGENT, self._dtype, device),
             init_vision=False,
             init_audio=True,
             init_tts=True,

@@ -21,7 +21,7 @@ from dsbeval.audio import Signal
 from dsbeval.conformance import CHECKS
 from dsbeval.dyadic.bridge import run_dyad
 from dsbeval.dyadic.participant import SideError
-from dsbeval.errors import AgentError
+from dsbeval.errors import AgentError, DsbevalError
 from dsbeval.ifeval.episode import record_case
 from dsbeval.ifeval.line import Line
 from dsbeval.ifeval.pack import load_pack
@@ -106,8 +106,8 @@ def test_what_it_declares(agent: FActor, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"checkpoint": None}, "no --checkpoint is given; get the weights with: hf download maikezu/f-actor"),
-        ({"checkpoint": "/nowhere"}, "/nowhere: no such folder; get the weights with: hf download"),
+        ({"checkpoint": None}, "no --checkpoint is given; give maikezu/f-actor, or a folder with its files"),
+        ({"checkpoint": "/nowhere"}, "/nowhere: no such file or folder, and no id on the hub"),
         ({"voice": "ton"}, "voice 'ton' is not in .*speaker_embeddings.json; did you mean tom"),
         ({"voices": "/nowhere.json"}, "/nowhere.json: no such file; the model needs a speaker vector"),
         ({"temperature": -1}, "temperature=-1"),
@@ -119,7 +119,7 @@ def test_what_it_declares(agent: FActor, folder: Path) -> None:
 def test_a_wrong_argument_is_one_line_before_anything_is_loaded(
     folder: Path, arguments: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(AgentError, match=message) as caught:
+    with pytest.raises(DsbevalError, match=message) as caught:
         tiny(folder, **arguments)
     assert "\n" not in str(caught.value)
 
@@ -136,7 +136,7 @@ def test_a_wrong_argument_is_one_line_before_anything_is_loaded(
         ({"codec": "tests.adapters.f_actor_parts:Nothing"}, "codec is 'tests.adapters.f_actor_parts:Nothing'"),
         ({"codec": "tests.adapters.f_actor_parts:OtherRateStandInCodec"}, "works at 24000 Hz; .* at 22050 Hz"),
         ({"recogniser": "whisper"}, "recogniser is 'whisper'; give stream"),
-        ({"device": "cuda:0"}, "device is 'cuda:0' and no GPU is visible"),
+        ({"device": "cuda:0"}, "device=cuda:0: torch sees no GPU here; give cpu or auto"),
     ],
 )
 def test_what_cannot_be_loaded_is_one_line(folder: Path, arguments: dict[str, Any], message: str) -> None:

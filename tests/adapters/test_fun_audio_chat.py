@@ -114,7 +114,7 @@ def test_what_it_declares(agent: FunAudioChat) -> None:
     [
         (
             {"checkpoint": None},
-            "no --checkpoint is given; get the weights with: hf download FunAudioLLM/Fun-Audio-Chat-8B",
+            "no --checkpoint is given; give FunAudioLLM/Fun-Audio-Chat-8B, or a folder",
         ),
         ({"code": ""}, "the model's code is not on PyPI; give --model-arg code=DIR with a clone of https://github.com"),
         ({"code": "/nowhere"}, "/nowhere has no funaudiochat/register.py"),

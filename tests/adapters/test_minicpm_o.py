@@ -98,7 +98,7 @@ def test_what_it_declares(turns: MiniCPMo, duplex: MiniCPMo) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"checkpoint": None}, "no --checkpoint is given; get the weights with: hf download openbmb/MiniCPM-o-4_5"),
+        ({"checkpoint": None}, "no --checkpoint is given; give openbmb/MiniCPM-o-4_5, or a folder"),
         ({"mode": "duplx"}, "mode is 'duplx'; did you mean duplex"),
         ({"voice": ""}, "it has no voice of its own; give --model-arg voice=FILE.wav"),
         ({"voice": "/nowhere.wav"}, "/nowhere.wav: no such file"),
