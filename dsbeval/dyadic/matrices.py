@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from dsbeval.dyadic.rows import TASKS, DyadRow, Seat, seats
-from dsbeval.stats import Numbers, clustered_mean
+from dsbeval.stats import DRAWS, SEED, Numbers, Sums, clustered_mean, percentiles
 
 PINNED = {"T3-1": 0.5}
 """Tasks whose self-play score is fixed by its definition, and left out of averages."""
@@ -118,6 +118,35 @@ def intervals(
         return clustered_mean([worth for worth, _ in cell], [scenario for _, scenario in cell]).interval
 
     return [[of(cells.get((model, partner), [])) for partner in models] for model in models]
+
+
+def average_interval(found: Iterable[tuple[Seat, float]], *, pooled: bool = False) -> list[float] | None:
+    """Return the 95 % interval of a mean over pairings, each partner counting once; ``pooled``: of the mean over seats.
+
+    A bootstrap over scenarios, in which all pairings of a scenario are drawn together. None with fewer than two scenarios.
+    """
+    entries = [("" if pooled else seat.partner, str(seat.row["scenario"]), value) for seat, value in found]
+    scenarios = list(dict.fromkeys(scenario for _, scenario, _ in entries))
+    if len(scenarios) < 2:
+        return None
+    sides = [
+        Sums.of([v for p, _, v in entries if p == partner], [s for p, s, _ in entries if p == partner], scenarios)
+        for partner in dict.fromkeys(partner for partner, _, _ in entries)
+    ]
+    picks = np.random.default_rng(SEED).integers(len(scenarios), size=(DRAWS, len(scenarios)), dtype=np.intp)
+    drawn = np.stack([side.drawn(picks) for side in sides])
+    means = drawn.sum(axis=0, where=np.isfinite(drawn)) / np.isfinite(drawn).sum(axis=0)
+    return list(percentiles(means))
+
+
+def row_intervals(rows: Sequence[DyadRow], task: str, models: Sequence[str]) -> list[list[float] | None]:
+    """Return the intervals of the row averages of :func:`score_matrix`."""
+    own = [
+        (seat, seat.score)
+        for seat in seats((row for row in rows if row["task"] == task), scored=True)
+        if seat.score is not None and not (task in PINNED and seat.model == seat.partner)
+    ]
+    return [average_interval((seat, value) for seat, value in own if seat.model == model) for model in models]
 
 
 def score_intervals(rows: Sequence[DyadRow], task: str, models: Sequence[str]) -> list[list[list[float] | None]]:

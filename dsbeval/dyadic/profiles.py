@@ -29,7 +29,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dsbeval.dyadic import survival
-from dsbeval.dyadic.matrices import Groups, group, models_of
+from dsbeval.dyadic.matrices import Groups, average_interval, group, models_of
 from dsbeval.dyadic.outcomes import acted, success
 from dsbeval.dyadic.rows import DyadRow, Seat, seats
 
@@ -104,3 +104,25 @@ def profiles(rows: Sequence[DyadRow]) -> dict[str, dict[str, dict[str, Any]]]:
             found[name] = {"value": curve.median if curve else None, "n": curve.n if curve else 0}
         out[model] = {name: found[name] for name in FIGURES}
     return out
+
+
+def intervals(rows: Sequence[DyadRow]) -> dict[str, dict[str, list[float] | None]]:
+    """Return, by model, the 95 % interval of each figure that is a mean: a bootstrap over scenarios.
+
+    The medians of :mod:`dsbeval.dyadic.survival` have theirs there.
+    """
+    found: dict[str, list[tuple[Seat, float]]] = {}
+    for name, (task, value) in {**_MEANS, **_CONDITIONAL}.items():
+        of_task = seats((row for row in rows if row["task"] == task), scored=True)
+        found[name] = [(seat, float(worth)) for seat in of_task if (worth := value(seat)) is not None]
+    avoiding = (seat for seat in seats(row for row in rows if row["task"] == "T3-2") if seat.scores is None)
+    found["turns_as_avoider"] = [(seat, worth) for seat in avoiding if (worth := _turns(seat)) is not None]
+    return {
+        model: {
+            name: average_interval(
+                ((seat, value) for seat, value in values if seat.model == model), pooled=name in _CONDITIONAL
+            )
+            for name, values in found.items()
+        }
+        for model in models_of(rows)
+    }

@@ -22,6 +22,7 @@ from dsbeval.dyadic.matrices import (
     intervals,
     matrix,
     models_of,
+    row_intervals,
     score_groups,
     score_intervals,
     score_matrices,
@@ -64,12 +65,17 @@ def _scores(rows: Sequence[DyadRow]) -> dict[str, Any]:
     return {
         "counts": {task: sum(row["task"] == task for row in rows) for task in dict.fromkeys(r["task"] for r in rows)},
         "matrices": {
-            task: found.as_dict() | {"ci95": score_intervals(rows, task, found.models)}
+            task: {
+                **found.as_dict(),
+                "ci95": score_intervals(rows, task, found.models),
+                "row_ci95": row_intervals(rows, task, found.models),
+            }
             for task, found in score_matrices(rows).items()
         },
         "factors": outcomes.factors_by_model(rows),
         "balance": outcomes.balance(rows),
         "profiles": profiles.profiles(rows),
+        "profiles_ci95": profiles.intervals(rows),
         "ratings": _ratings(rows),
     }
 

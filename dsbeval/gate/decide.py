@@ -117,15 +117,19 @@ def _evidence(rules: Rules, base: Side | None, new: Side, max_errors: MaxErrors 
     said = f"{errors} of {items} items ended in an error; at most {most}"
     yield Check("errors", "not enough evidence" if errors > most else "pass", said, "evidence")
 
-    judged = {row["id"] for row in new.rows if _primary(row) and row["outcome"] in ("passed", "failed")}
-    before = {row["id"] for row in base.rows if row["outcome"] in ("passed", "failed")} if base is not None else set()
-    skipped = {row["id"] for row in new.rows if row["outcome"] == "skipped"} - before
+    judged = _ids(new, "passed", "failed")
+    before = _ids(base, "passed", "failed") if base is not None else set()
+    skipped = _ids(new, "skipped") - before
     wanted = [case for case in new.cases if case not in skipped]
     have = sum(case in judged for case in wanted)
     least = rules.evidence.min_coverage
     covered = bool(wanted) and have >= least * len(wanted)
     said = f"{have} of {len(wanted)} cases have a verdict; at least {100 * least:g} %"
     yield Check("coverage", "pass" if covered else "not enough evidence", said, "evidence")
+
+
+def _ids(side: Side, *outcomes: str) -> set[str]:
+    return {str(row["id"]) for row in side.rows if _primary(row) and row["outcome"] in outcomes}
 
 
 def _primary(row: Row) -> bool:

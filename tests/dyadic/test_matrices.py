@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from dsbeval.dyadic import published
-from dsbeval.dyadic.matrices import matrix, models_of, score_matrices, score_matrix
+from dsbeval.dyadic.matrices import (
+    average_interval,
+    matrix,
+    models_of,
+    row_intervals,
+    score_intervals,
+    score_matrices,
+    score_matrix,
+)
 from dsbeval.dyadic.rows import seats, validate
 from tests.dyadic.dyads import dyad, from_matrix
 
@@ -126,3 +134,27 @@ def test_a_missing_field_is_named() -> None:
     del row["end_s"]
     with pytest.raises(ValueError, match="end_s is missing"):
         validate([row])
+
+
+# Intervals
+
+
+def test_an_average_over_pairings_has_an_interval_by_scenario() -> None:
+    """Twenty scenarios, half of them won whoever the partner is: as sure as twenty, not as all their conversations."""
+    rows = [
+        dyad("T4-2", ("x", partner), {"a": float(k % 2)}, scenario=k, repeat=repeat)
+        for k in range(20) for partner in ("y", "z") for repeat in range(5)
+    ]  # fmt: skip
+    own = [(seat, seat.score) for seat in seats(rows, scored=True) if seat.score is not None]
+    low, high = average_interval(own) or (0.0, 0.0)
+    assert (low, high) == pytest.approx((0.5 - 0.22, 0.5 + 0.22), abs=0.04)
+    assert row_intervals(rows, "T4-2", ("x", "y"))[0] == [low, high]
+    assert row_intervals(rows, "T4-2", ("x", "y"))[1] is None
+    assert average_interval(own, pooled=True) == pytest.approx([low, high])  # as many of each partner
+    assert average_interval(own[:10]) is None
+    cells = score_intervals(rows, "T4-2", ("x", "y", "z"))
+    assert cells[0][0] is None
+    assert cells[0][1] == pytest.approx([low, high], abs=0.05)
+    pinned = [dyad("T3-1", ("x", "x"), {"a": 0.5, "b": 0.5}, scenario=k) for k in range(3)]
+    assert score_intervals(pinned, "T3-1", ("x",)) == [[None]]
+    assert row_intervals(pinned, "T3-1", ("x",)) == [None]

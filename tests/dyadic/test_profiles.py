@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dsbeval.audio import RATE
 from dsbeval.dyadic.outcomes import acted, balance, by_window, factors, factors_by_model, success
-from dsbeval.dyadic.profiles import FIGURES, profiles
+from dsbeval.dyadic.profiles import FIGURES, intervals, profiles
 from dsbeval.dyadic.rows import DyadRow, seats
 from tests.dyadic.dyads import dyad
 
@@ -201,3 +201,13 @@ def test_balance_is_over_all_or_over_closed_runs() -> None:
     assert (found["T4-3"]["value"], found["T4-3"]["n"], found["T4-3"]["of"]) == (1.0, 1, 3)
     assert (found["T4-4"]["value"], found["T4-4"]["n"], found["T4-4"]["of"]) == (None, 0, 1)
     assert not any(isinstance(v, float) and math.isnan(v) for entry in found.values() for v in entry.values())
+
+
+def test_figures_have_intervals_by_scenario() -> None:
+    rows = [attack(("x", "y"), k % 2 == 0, float(k % 4 == 0), scenario=k) for k in range(20)]
+    found = intervals(rows)["x"]
+    low, high = found["asks"] or (1.0, 0.0)
+    assert 0.2 < low < 0.5 < high < 0.8
+    assert found["extracts_once_asks"] is not None
+    assert found["holds_role"] is None
+    assert intervals([]) == {}

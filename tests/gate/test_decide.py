@@ -146,6 +146,9 @@ def test_missing_and_skipped_cases_are_not_enough_evidence() -> None:
     skipped = [{**error(row), "outcome": "skipped"} if k < 20 else row for k, row in enumerate(ROWS)]
     assert outcome(ROWS, skipped).status == 2
     assert outcome(skipped, skipped).status == 0  # it never could
+    wordless = [{**error(persona(case, 50)), "outcome": "skipped"} for case in CASES]
+    rules = Rules.model_validate({"limit": [{"metric": "ias.all", "min": 0.1}]})
+    assert decide(rules, None, side([*ROWS, *wordless])).status == 0  # an agent without text still has a floor
 
 
 def test_too_few_conversations_are_not_enough_evidence() -> None:
