@@ -95,7 +95,7 @@ class Wire:
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         try:
-            socket: ClientConnection = connect(
+            socket: Connection = connect(
                 address,
                 additional_headers=headers,
                 ssl=context,
