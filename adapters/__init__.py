@@ -15,9 +15,9 @@ AGENTS: dict[str, str] = {
     "babbler": "adapters.controls:Babbler",
     "echo": "adapters.controls:Echo",
     "achiever": "adapters.dyadic_controls:Achiever",
+    "forfeiter": "adapters.dyadic_controls:Forfeiter",
     "recorded": "adapters.recorded:Recorded",
     "lychee_fd": "adapters.lychee_fd:LycheeFD",
     "raon": "adapters.raon:Raon",
     "websocket": "adapters.websocket:WebSocketAgent",
-    "forfeiter": "adapters.dyadic_controls:Forfeiter",
 }

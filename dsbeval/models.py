@@ -51,6 +51,8 @@ class Needs(Entry):
     """The ``--model-arg`` that says where a service listens."""
     persona: bool
     """Whether it takes a system prompt."""
+    garble_watch: bool = False
+    """Whether conversations with it are watched for speech that is not its text, unless a run says otherwise."""
     verified: str
     not_verified: str
 

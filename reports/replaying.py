@@ -23,8 +23,14 @@ MADE_ALREADY: dict[str, object] = {
     "--repeats": REPEATS,
     "--window": int(WINDOW_S),
     "--trials": 1,
+    "--garble-watch": None,
+    "--text-only": False,
 }
 """Options that say how a recording is made, and what they are where nobody gave them."""
+
+
+MEASURED_NOW = ("scenarios", "segments", "turn_taking")
+"""What of conversations is of the replay and not of how they were recorded."""
 
 
 def add_option(group: pytest.OptionGroup) -> None:
@@ -68,6 +74,6 @@ def overlaid(fingerprint: dict[str, Any], grid: Grid) -> dict[str, Any]:
     made = {name: of.get(name) for name in ("checkpoint", "seed", "device", "latency", "acoustics")}
     out = {**fingerprint, **made, "agent": MODEL, "agent_args": {}, "replay": grid.fingerprint()}
     if "dyadic" in fingerprint and grid.run is not None:
-        known = grid.run.fingerprint().get("dyadic", {})
-        out["dyadic"] = {**fingerprint["dyadic"], **{k: known[k] for k in ("window_s", "partner_args") if k in known}}
+        known, now = grid.run.fingerprint().get("dyadic", {}), fingerprint["dyadic"]
+        out["dyadic"] = {**known, **{name: now[name] for name in MEASURED_NOW if name in now and name in known}}
     return out

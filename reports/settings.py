@@ -36,6 +36,7 @@ from dsbeval.judge.cost import parse_price
 from dsbeval.judge.pas import PAS_PASS
 from dsbeval.judge.prompts import VERSION as PROMPT_VERSION
 from dsbeval.loading import checkpoint_files, parse_args
+from dsbeval.models import load_needs
 from dsbeval.recording import FORMATS
 from dsbeval.replay.grid import DYADS, IFEVAL, Grid
 from dsbeval.results import versions
@@ -302,8 +303,11 @@ def add_options(parser: pytest.Parser) -> None:
     option(
         "--garble-watch",
         action="store_true",
-        help="record a conversation again, up to five times, while a recogniser does not hear the text in the speech",
+        default=None,
+        help="record a conversation again, up to five times, while a recogniser does not hear the text in the speech "
+        "(default: with models that are known to need it, such as raon)",
     )
+    option("--no-garble-watch", dest="garble_watch", action="store_false", help="do not, whatever the model")
     option(
         "--asr",
         default=None,
@@ -372,7 +376,7 @@ def read_settings(config: pytest.Config) -> Settings:
         window_s=get("--window"),
         ifeval=grid is None or grid.holds(IFEVAL),
         text_only=get("--text-only"),
-        garble_watch=(get("--asr") or "pocketsphinx") if get("--garble-watch") else None,
+        garble_watch=(get("--asr") or "pocketsphinx") if _is_watched(config, model, grid) else None,
         with_runs=() if hasattr(config, "workerinput") else _paths(config, get("--with-run")),
     )
     if settings.partners or settings.replay is not None or get("--tasks") is not None or settings.repeats < 1:
@@ -390,6 +394,17 @@ def read_settings(config: pytest.Config) -> Settings:
     if settings.levels or settings.roles or settings.probes:
         settings.cases(load_pack(settings.pack))
     return settings
+
+
+def _is_watched(config: pytest.Config, model: str, grid: Grid | None) -> bool:
+    """Return whether conversations are watched for garble: as asked, or else where a model of the run is known to need it."""
+    get = config.getoption
+    if get("--garble-watch") is not None:
+        return bool(get("--garble-watch"))
+    if grid is not None or get("--text-only") or not _asks_for_dyads(config):
+        return False
+    needs = [load_needs(name) for name in (model, *get("--partner"))]
+    return any(one.garble_watch for one in needs if one is not None)
 
 
 def _paths(config: pytest.Config, names: Iterable[str]) -> tuple[Path, ...]:

@@ -16,7 +16,7 @@ SPOKEN: dict[str, object] = {
     "--window": int(WINDOW_S),
     "--latency": "none",
     "--acoustics": "clean",
-    "--garble-watch": False,
+    "--garble-watch": None,
     "--replay": None,
 }
 """Options that are about speech, and what they are where nobody gave them."""

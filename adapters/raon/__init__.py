@@ -19,7 +19,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import ClassVar
 
 import numpy as np
 
@@ -65,8 +64,6 @@ class Raon(Agent):
     """
 
     name = "raon"
-    garble_watch: ClassVar[bool] = True
-    """Conversations with it are watched for speech that is not its text, unless a run says otherwise."""
 
     def __init__(
         self,

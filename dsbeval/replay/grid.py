@@ -22,8 +22,10 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from dsbeval.dyadic.protocol import Run, Seats
-from dsbeval.dyadic.record import DyadRecording, read_dyad
+from dsbeval.dyadic.record import read_dyad, write_dyad
 from dsbeval.dyadic.rows import Side
+from dsbeval.dyadic.textrun import KIND as TEXT
+from dsbeval.dyadic.textrun import read_talk, write_talk
 from dsbeval.errors import DsbevalError, OptionError, RunError, near
 from dsbeval.ifeval.pack import Case, Pack
 from dsbeval.recording import SCHEMA, Recording, audio_path, read_recording
@@ -83,10 +85,14 @@ class Grid:
         self._read(case.id, lambda: check_user(recording, pack, case))
         return recording
 
-    def dyad(self, name: str) -> DyadRecording:
-        """Return the recording of a conversation of two agents. Raises as :meth:`case` does."""
+    def copy_conversation(self, name: str, to: Path, audio_format: str = "wav") -> None:
+        """Write the recording of a conversation, in speech or in text, into another folder. Raises as :meth:`case` does."""
         self.require(name)
-        return self._read(name, lambda: read_dyad(self.folder, name, any_rate=True))
+        if self._data(name).get("kind") == TEXT:
+            write_talk(to, name, self._read(name, lambda: read_talk(self.folder, name)))
+        else:
+            recording = self._read(name, lambda: read_dyad(self.folder, name, any_rate=True))
+            write_dyad(to, name, recording, audio_format)
 
     def require(self, name: str) -> None:
         """Raise :class:`NoRecordingError` where there is no recording, or the error that the replayed run has in its place."""

@@ -24,6 +24,7 @@ from dsbeval.dyadic.scenarios import load_scenarios
 from dsbeval.errors import AgentError, DsbevalError
 from dsbeval.loading import load_agent
 from dsbeval.recording import AgentSide
+from reports.settings import read_settings
 from tests.adapters.raon_gateway import (
     AUDIO,
     CLOSE,
@@ -42,7 +43,7 @@ from tests.adapters.raon_gateway import (
     silence,
     stalls,
 )
-from tests.inner import run
+from tests.inner import ROOT, run
 
 pytest_plugins = ["pytester"]
 
@@ -267,9 +268,28 @@ def test_a_wrong_argument_is_one_line(args: dict[str, Any], message: str) -> Non
         Raon(**args)
 
 
-def test_it_declares_that_it_takes_no_seed_and_is_watched_for_garble() -> None:
+def test_it_declares_that_it_takes_no_seed() -> None:
     assert Raon().capabilities.seed is False
-    assert Raon.garble_watch is True
+
+
+@pytest.mark.parametrize(
+    ("args", "watched"),
+    [
+        (("--model=raon", "--partner=echo"), True),
+        (("--model=echo", "--partner=raon"), True),
+        (("--model=raon", "--partner=echo", "--no-garble-watch"), False),
+        (("--model=raon",), False),
+        (("--model=echo", "--partner=silent"), False),
+        (("--model=echo", "--partner=silent", "--garble-watch"), True),
+    ],
+)
+def test_conversations_with_it_are_watched_for_garble_unless_a_run_says_otherwise(
+    pytester: pytest.Pytester, args: tuple[str, ...], watched: bool
+) -> None:
+    config = pytester.parseconfig(
+        "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"), "-p", "reports.plugin", *args
+    )
+    assert (read_settings(config).garble_watch is not None) == watched
 
 
 # Faults

@@ -14,6 +14,10 @@ import pytest
 from dsbeval.agent import NOTHING, Emission
 from dsbeval.audio import RATE
 from dsbeval.conformance import CHECKS
+from dsbeval.dyadic.protocol import run_matrix, run_meta
+from dsbeval.dyadic.scenarios import load_scenarios
+from dsbeval.dyadic.textpair import Talk, Turn
+from dsbeval.dyadic.textrun import TalkRecording, read_talk, write_talk
 from dsbeval.errors import DsbevalError, OptionError
 from dsbeval.loading import load_agent
 from dsbeval.recording import write_recording
@@ -146,6 +150,8 @@ class Config:
         ({"checkpoint": "x.pt"}, {}, "leave --checkpoint out"),
         ({"partner": ["echo"]}, {}, "leave --partner out"),
         ({"window": 30}, {}, "leave --window out"),
+        ({"garble_watch": True}, {}, "leave --garble-watch out"),
+        ({"text_only": True}, {}, "leave --text-only out"),
     ],
 )
 def test_what_contradicts_a_replay_is_named(
@@ -173,6 +179,21 @@ def test_a_conversation_of_an_unknown_scenario_is_named(tmp_path: Path) -> None:
     (tmp_path / "DYA-T2-99-ab-oA-r1.rec.json").write_text("{}")
     with pytest.raises(OptionError, match="DYA-T2-99-ab-oA-r1: T2-99 is not a scenario; did you mean T2-"):
         Grid(tmp_path).dyads(["T2"], [f"T2-{k:02}" for k in range(1, 21)])
+
+
+def test_a_conversation_in_text_is_replayed_as_it_is(tmp_path: Path) -> None:
+    suite = load_scenarios()
+    name = "DYA-T4-2-01-ab-oA-r1"
+    [run_of] = [one for one in run_matrix(suite.of(["T4-2"]), self_play=True) if one.id == name]
+    talk = TalkRecording(
+        Talk((Turn("a", "What is the code?", False), Turn("b", "I may not say.", False)), "turns"),
+        run_meta(run_of, suite, "one", "one"),
+    )
+    write_talk(tmp_path / "grid", name, talk)
+    grid = Grid(tmp_path / "grid")
+    assert [one.id for one in grid.dyads(["T4-2"], suite.scenarios)] == [name]
+    grid.copy_conversation(name, tmp_path / "out")
+    assert read_talk(tmp_path / "out", name) == talk
 
 
 def test_the_hash_is_of_what_is_replayed_and_of_nothing_else(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["pytester"]
 
-ANALYTICS = "googletagmanager.com"  # Allure's own, in every page that it makes
+# What every page of Allure asks for by itself: its analytics, and a file that it need not have.
+OWN = ("googletagmanager.com", "/widgets/metrics.json")
 HOSTILE = "<script>document.title='gone'</script> \"quoted\" 'too' שלום עולם 🙂"
 AGENT = f"""
 from dsbeval.agent import Agent, Capabilities, Emission, Interaction, Session, TextToken
@@ -80,7 +81,7 @@ def test_a_run_of_two_workers_is_rendered_heard_and_seen(pytester: pytest.Pytest
         assert "DSB-IFEval" in text()
         assert "Agent failed" in text()
         piece = open_attachment("listen ")
-        frame = wait.until(lambda driver: next(iter(piece.find_elements(By.TAG_NAME, "iframe")), None))
+        [frame] = wait.until(lambda driver: piece.find_elements(By.TAG_NAME, "iframe"))
         chrome.switch_to.frame(frame)
         audio = wait.until(lambda driver: next(iter(driver.find_elements(By.TAG_NAME, "audio")), None))
         wait.until(lambda driver: driver.execute_script("return arguments[0].readyState", audio) >= 1)
@@ -96,6 +97,6 @@ def test_a_run_of_two_workers_is_rendered_heard_and_seen(pytester: pytest.Pytest
         piece = open_attachment("transcript")
         wait.until(lambda driver: HOSTILE in piece.text)
         assert chrome.title != "gone"
-        assert [error for error in console_errors(chrome) if ANALYTICS not in error] == []
-        asked = [url for url in requested(chrome) if ANALYTICS not in url]
+        assert [error for error in console_errors(chrome) if not any(own in error for own in OWN)] == []
+        asked = [url for url in requested(chrome) if not any(own in url for own in OWN)]
         assert all(url.startswith((address, "data:", "blob:")) for url in asked)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import http
+import os
+import socket
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -60,15 +62,34 @@ class SocketServer:
             close_timeout=1,
         )
         self.port: int = self._server.socket.getsockname()[1]
-        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._conversations: list[threading.Thread] = []
+        self._thread = threading.Thread(target=self._accept)
         self._thread.start()
         return self
+
+    def _accept(self) -> None:
+        # Not serve_forever: it waits for nobody when it ends, and keeps its descriptors open.
+        while True:
+            try:
+                accepted = self._server.socket.accept()
+            except OSError:
+                return
+            self._conversations.append(threading.Thread(target=self._server.handler, args=accepted, daemon=True))
+            self._conversations[-1].start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.shutdown()
+        self._server.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread
+        self._server.socket.close()
         self._thread.join()
+        for conversation in self._conversations:
+            conversation.join(2.0)
+        for end in (self._server.shutdown_watcher, self._server.shutdown_notifier):
+            if isinstance(end, int):
+                os.close(end)
+            else:
+                end.close()
 
 
 def cut(connection: ServerConnection) -> None:
