@@ -98,6 +98,7 @@ def _attach() -> None:
     from dsbeval.ifeval.noise_cli import noise
     from dsbeval.ifeval.sweep_cli import sweep
     from dsbeval.judge.cli import agree, judge
+    from dsbeval.models_cli import doctor, env
     from dsbeval.speech.author.cli import author
     from dsbeval.speech.cli import speech
 
@@ -105,6 +106,8 @@ def _attach() -> None:
     main.add_command(agree)
     main.add_command(baseline)
     main.add_command(compare)
+    main.add_command(doctor)
+    main.add_command(env)
     main.add_command(gate)
     main.add_command(judge)
     main.add_command(noise)

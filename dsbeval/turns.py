@@ -39,7 +39,15 @@ class Endpointed(Agent):
         self._silence = to_samples(endpoint_ms / 1000, RATE)
         self._stop = barge_in == "stop"
         self.name = agent.name
-        self.concurrency = agent.concurrency
+
+    @property
+    def concurrency(self) -> int | None:
+        """As the agent's own. Asked for late, like the capabilities."""
+        return self._agent.concurrency
+
+    @concurrency.setter
+    def concurrency(self, value: int | None) -> None:
+        self._agent.concurrency = value
 
     @property
     def capabilities(self) -> Capabilities:

@@ -152,7 +152,7 @@ class Settings:
         fingerprint: dict[str, Any] = {
             "agent": self.model,
             "agent_args": {key: self.model_args[key] for key in sorted(self.model_args)},
-            "checkpoint": _checkpoint(self.model, self.checkpoint),
+            "checkpoint": _checkpoint(self.placement.model.spec, self.checkpoint),
             "pack": load_pack(self.pack).sha256,
             "seed": self.seed,
             "device": self.placement.device,
@@ -195,8 +195,8 @@ class Settings:
         }
 
     def _partner_checkpoints(self) -> dict[str, Any]:
-        given = self.partner_args.get("checkpoint")
-        return {} if given is None else {name: _checkpoint(name, str(given)) for name in self.partners}
+        given = {one.name: (one.spec, one.args.get("checkpoint", one.checkpoint)) for one in self.placement.partners}
+        return {name: _checkpoint(spec, str(where)) for name, (spec, where) in given.items() if where is not None}
 
 
 SETTINGS = pytest.StashKey[Settings]()

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from dsbeval.agent import NO_AUDIO, Agent, Capabilities, Emission, Session
+from dsbeval.agent import NO_AUDIO, Agent, Capabilities, Emission, Session, Usage
 from dsbeval.audio import Signal
-from dsbeval.errors import AgentError
+from dsbeval.errors import AgentError, SessionLostError
 from dsbeval.host.process import Host, HostFault, HostProcess
 from dsbeval.host.wire import Kind, Message, WireError, unpack
 from dsbeval.models import Needs
@@ -79,7 +79,7 @@ class HostedAgent(Agent):
         self.name = name or spec
         self._renamed = name
         self.host = host
-        self.facts: Mapping[str, Any] = {}
+        self.environment: Mapping[str, Any] = {}
         """What the process said of its environment when it started: ``python`` and ``packages``."""
         self._needs = needs
         self._load = {
@@ -95,6 +95,19 @@ class HostedAgent(Agent):
         self._sessions = count(1)
         self._failures = 0
         self._given_up: str | None = None
+        self._concurrency: int | None = None
+        self._used: Usage | None = None  # by the process that is running
+        self._used_before: Usage | None = None  # by those that are not any more
+
+    @property
+    def concurrency(self) -> int | None:
+        """How many sessions the agent takes at once; the process is started for it."""
+        _ = self.capabilities
+        return self._concurrency
+
+    @concurrency.setter
+    def concurrency(self, value: int | None) -> None:
+        self._concurrency = value
 
     @property
     def capabilities(self) -> Capabilities:
@@ -126,10 +139,26 @@ class HostedAgent(Agent):
             )
             return HostedSession(self, process, number)
 
+    def usage(self) -> Usage | None:
+        """Return what has been used by all processes so far; of one that failed, what it had told before."""
+        with self._lock:
+            if self._process is not None:
+                self.note_usage(
+                    self.ask(self._process, Message(Kind.USAGE), self.host.step_s, "when asked for its usage")
+                )
+            return _added(self._used_before, self._used)
+
+    def note_usage(self, answer: Message) -> None:
+        """Keep what the process says that it has used."""
+        told = answer.data.get("usage")
+        if told is not None:
+            self._used = Usage(dict(told["of"]), dict(told["counts"]))
+
     def close(self) -> None:
         """End the process. A second call does nothing."""
         with self._lock:
             process, self._process = self._process, None
+            self._retire()
             if process is not None:
                 process.stop()
             if self._folder is not None:
@@ -146,6 +175,7 @@ class HostedAgent(Agent):
                 raise self._failed(f"{fault}, {doing}", process) from None
             except BaseException:  # interrupted between a call and its answer: the next answer would be the wrong one
                 self._process = None
+                self._retire()
                 process.kill()
                 raise
             if answer.kind is Kind.ERROR:
@@ -167,6 +197,9 @@ class HostedAgent(Agent):
         """Take note that the process has held a session to its end."""
         self._failures = 0
 
+    def _retire(self) -> None:
+        self._used_before, self._used = _added(self._used_before, self._used), None
+
     def _started(self) -> HostProcess:
         if self._given_up is not None:
             raise HostGivenUp(self._given_up)
@@ -176,9 +209,9 @@ class HostedAgent(Agent):
         assert self._log is not None
         try:
             process = HostProcess(self.host, self._needs.package_names if self._needs else (), self._log)
-            self.facts = {key: process.facts[key] for key in ("python", "packages")}
+            self.environment = {key: process.facts[key] for key in ("python", "packages")}
             if self._needs is not None:
-                unmet = self._needs.unmet(self.facts["python"], self.facts["packages"])
+                unmet = self._needs.unmet(self.environment["python"], self.environment["packages"])
                 if unmet:
                     raise self._hopeless(f"{self.host.python}: {'; '.join(unmet)} (dsbeval doctor {self._needs.name})")
             answer = process.ask(Message(Kind.LOAD, data=self._load), self.host.start_s)
@@ -202,6 +235,7 @@ class HostedAgent(Agent):
         try:
             self.name = self._renamed or str(data["name"])
             self._capabilities = Capabilities(**data["capabilities"])
+            self._concurrency = data["concurrency"]
         except (KeyError, TypeError) as error:
             raise self._failed(f"sent READY without what an agent declares ({error})", process) from None
         asked, found = str(self._load["device"] or ""), str(data.get("device") or "")
@@ -217,6 +251,7 @@ class HostedAgent(Agent):
             process.kill()
             tail = process.tail()
         self._process = None
+        self._retire()
         self._failures += 1
         text = str(error) if error else f"agent {self.name}: its process {what}"
         if tail and error is None:
@@ -236,7 +271,9 @@ class HostedAgent(Agent):
 
     def _raised(self, data: Mapping[str, Any]) -> AgentError:
         """Return what the agent raised, in the words of an agent in this process."""
-        if data.get("known"):
+        if data.get("lost"):
+            error: AgentError = SessionLostError(str(data["message"]), data.get("wait_s"))
+        elif data.get("known"):
             error = AgentError(str(data["message"]))
         else:
             where = f" at {data['where']}" if data.get("where") else ""
@@ -252,6 +289,7 @@ class HostedSession(Session):
         self._agent, self._process, self._number = agent, process, number
         self._steps = 0
         self._closed = False
+        self._facts: Mapping[str, Any] = {}  # as it was when the session was closed
 
     def step(self, heard: Signal) -> Emission | Sequence[Emission]:
         """Send one frame and return what the agent emits."""
@@ -264,18 +302,28 @@ class HostedSession(Session):
         """Return the agent's answer at the end."""
         return self._ask(Kind.FINISH, NO_AUDIO, "in its answer at the end")
 
+    def facts(self) -> Mapping[str, Any]:
+        """Return what the agent's own session tells for rec.json; of one that is lost, nothing."""
+        if self._closed or not self._agent.holds(self._process):
+            return self._facts
+        message = Message(Kind.FACTS, session=self._number)
+        answer = self._agent.ask(self._process, message, self._agent.host.step_s, "when asked about its session")
+        return dict(answer.data.get("facts", {}))
+
     def close(self) -> None:
         """Close the session in the process, if that is still there."""
         if self._closed:
             return
         self._closed = True
         if self._agent.holds(self._process):
-            self._agent.ask(
+            answer = self._agent.ask(
                 self._process,
                 Message(Kind.CLOSE, session=self._number),
                 self._agent.host.step_s,
                 "while a session was closed",
             )
+            self._facts = dict(answer.data.get("facts", {}))
+            self._agent.note_usage(answer)
             if self._steps:
                 self._agent.worked()
 
@@ -285,6 +333,13 @@ class HostedSession(Session):
         message = Message(kind, session=self._number, signal=heard)
         answer = self._agent.ask(self._process, message, self._agent.host.step_s, doing)
         return self._agent.read(self._process, answer, doing)
+
+
+def _added(one: Usage | None, other: Usage | None) -> Usage | None:
+    if one is None or other is None:
+        return other if one is None else one
+    counts = {key: one.counts.get(key, 0) + other.counts.get(key, 0) for key in {**one.counts, **other.counts}}
+    return Usage(other.of, counts)
 
 
 def _check_args(args: Mapping[str, object], option: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from dsbeval.agent import Agent, Emission, PrivilegedAgent, Session, check_emissions
 from dsbeval.audio import Signal
-from dsbeval.errors import AgentError, DsbevalError
+from dsbeval.errors import AgentError, DsbevalError, SessionLostError
 from dsbeval.host.wire import CHUNK, Kind, Message, pack, receive
 from dsbeval.loading import build_agent, find_agent
 
@@ -35,6 +35,8 @@ class Server:
             Kind.OPEN: self._open,
             Kind.STEP: self._step,
             Kind.FINISH: self._finish,
+            Kind.FACTS: self._facts,
+            Kind.USAGE: self._usage,
             Kind.CLOSE: self._close,
         }
 
@@ -81,6 +83,7 @@ class Server:
         return {
             "name": agent.name,
             "capabilities": agent.capabilities.as_dict(),
+            "concurrency": agent.concurrency,
             "device": None if device is None else str(device),
         }
 
@@ -99,10 +102,22 @@ class Server:
         return self._checked(self._sessions[message.session].finish())
 
     def _close(self, message: Message) -> Answer:
-        session = self._sessions.pop(message.session, None)
-        if session is not None:
+        session = self._sessions.pop(message.session)
+        try:
+            facts = dict(session.facts())
+        finally:
             session.__exit__(None, None, None)
-        return {}
+        return {"facts": facts, **self._used()}
+
+    def _facts(self, message: Message) -> Answer:
+        return {"facts": dict(self._sessions[message.session].facts())}
+
+    def _usage(self, message: Message) -> Answer:  # noqa: ARG002
+        return self._used()
+
+    def _used(self) -> dict[str, Any]:
+        used = self._loaded().usage()
+        return {"usage": None if used is None else {"of": dict(used.of), "counts": dict(used.counts)}}
 
     def _loaded(self) -> Agent:
         assert self._agent is not None, "the harness loads an agent before it opens a session"
@@ -118,6 +133,8 @@ def describe(error: Exception) -> dict[str, Any]:
     frames = traceback.extract_tb(error.__traceback__)
     return {
         "known": isinstance(error, DsbevalError),
+        "lost": isinstance(error, SessionLostError),
+        "wait_s": error.wait_s if isinstance(error, SessionLostError) else None,
         "type": type(error).__name__,
         "message": " ".join(str(error).split()),
         "where": f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "",

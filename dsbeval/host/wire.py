@@ -25,7 +25,7 @@ import numpy as np
 from dsbeval.agent import NO_AUDIO, Emission, TextToken
 from dsbeval.audio import Signal
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Changes whenever a message changes."""
 
 MAGIC = b"DSBH"
@@ -58,6 +58,8 @@ class Kind(IntEnum):
     STOP = 8
     ANSWER = 9
     ERROR = 10
+    FACTS = 11
+    USAGE = 12
 
 
 _KINDS = frozenset(Kind)

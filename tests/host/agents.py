@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dsbeval.agent import Agent, Capabilities, Emission, Interaction, Session, TextToken
+from dsbeval.agent import Agent, Capabilities, Emission, Interaction, Session, TextToken, Usage
 from dsbeval.audio import Signal
+from dsbeval.errors import SessionLostError
 
 FRAME = 1920
 
@@ -167,3 +168,37 @@ def _is_socket(fd: int) -> bool:
         return stat.S_ISSOCK(os.fstat(fd).st_mode)
     except OSError:
         return False
+
+
+class Service(Noise):
+    """Counts what it uses, takes so many sessions at once, and loses one that is asked to be lost."""
+
+    def __init__(self, concurrency: int = 3) -> None:
+        super().__init__()
+        self.concurrency = concurrency
+        self.steps = 0
+
+    def usage(self) -> Usage:
+        return Usage({"model": "noise"}, {"steps": self.steps, "cost_usd": self.steps / 8})
+
+    def open(self, prompt: str, seed: int) -> Session:
+        return _ServiceSession(self, prompt, seed)
+
+
+class _ServiceSession(NoiseSession):
+    def __init__(self, agent: Service, prompt: str, seed: int) -> None:
+        super().__init__(agent.level, prompt, seed)
+        self._agent, self._prompt = agent, prompt
+        self._steps = 0
+
+    def step(self, heard: Signal) -> Emission:
+        if self._prompt == "die":
+            os._exit(5)
+        if self._prompt == "lose":
+            raise SessionLostError("the service is busy", 2.5)
+        self._agent.steps += 1
+        self._steps += 1
+        return super().step(heard)
+
+    def facts(self) -> dict[str, object]:
+        return {"steps": self._steps, "asked": self._prompt}

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dsbeval.agent import Agent, Emission
+from dsbeval.agent import Agent, Emission, Usage
 from dsbeval.audio import RATE
 from dsbeval.conformance import CHECKS, Heard, converse, open_session, user_audio
-from dsbeval.errors import AgentError, OptionError
+from dsbeval.errors import AgentError, OptionError, SessionLostError
 from dsbeval.host.agent import HostDown
 from dsbeval.host.process import Host
 from dsbeval.loading import load_agent
@@ -145,6 +145,31 @@ def test_a_thousand_frames_keep_the_memory_flat(hosted: HostedFactory) -> None:
 
 def memory(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def test_what_an_agent_tells_of_sessions_and_usage_arrives(hosted: HostedFactory) -> None:
+    agent = hosted("Service", concurrency=2)
+    assert agent.usage() is None  # nothing has been asked for yet
+    assert agent.concurrency == 2
+    session = agent.open("asked", 0)
+    for _ in range(3):
+        session.step(STEADY)
+    assert session.facts() == {"steps": 3, "asked": "asked"}
+    session.close()
+    assert session.facts() == {"steps": 3, "asked": "asked"}
+    assert agent.usage() == Usage({"model": "noise"}, {"steps": 3, "cost_usd": 0.375})
+    with pytest.raises(SessionLostError, match="the service is busy") as caught, agent.open("lose", 0) as session:
+        session.step(STEADY)
+    assert caught.value.wait_s == 2.5
+    with pytest.raises(HostDown), agent.open("die", 0) as session:
+        session.step(STEADY)
+    assert session.facts() == {}
+    with agent.open("", 0) as session:
+        session.step(STEADY)
+    used = Usage({"model": "noise"}, {"steps": 4, "cost_usd": 0.5})  # by both processes
+    assert agent.usage() == used
+    agent.close()
+    assert agent.usage() == used
 
 
 # What an agent raises
