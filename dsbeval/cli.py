@@ -98,6 +98,7 @@ def _attach() -> None:
     from dsbeval.judge.cli import agree, judge
     from dsbeval.speech.author.cli import author
     from dsbeval.speech.cli import speech
+    from reports.cli import report
 
     speech.add_command(author)
     main.add_command(agree)
@@ -106,6 +107,7 @@ def _attach() -> None:
     main.add_command(gate)
     main.add_command(judge)
     main.add_command(pack)
+    main.add_command(report)
     main.add_command(speech)
 
 
