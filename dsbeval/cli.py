@@ -101,6 +101,7 @@ def _attach() -> None:
     from dsbeval.models_cli import doctor, env
     from dsbeval.speech.author.cli import author
     from dsbeval.speech.cli import speech
+    from reports.cli import report
 
     speech.add_command(author)
     main.add_command(agree)
@@ -112,6 +113,7 @@ def _attach() -> None:
     main.add_command(judge)
     main.add_command(noise)
     main.add_command(pack)
+    main.add_command(report)
     main.add_command(speech)
     main.add_command(sweep)
 

@@ -223,7 +223,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     from reports.tables import sections
 
     folder = RunFolder.open(run_dir)
-    summary = build(folder, earlier=settings_of(config).earlier)
+    rows = folder.rows()
+    summary = build(folder, rows, earlier=settings_of(config).earlier)
     path = folder.write_summary(summary)
     for title, lines in sections(summary, width=terminalreporter._tw.fullwidth):
         terminalreporter.section(title)
@@ -231,3 +232,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             terminalreporter.write_line(line)
     terminalreporter.write_line(f"run: {run_dir}")
     terminalreporter.write_line(f"summary: {path}")
+    if settings_of(config).report != "none":
+        from reports.making import make_report
+
+        page, problem = make_report(folder, rows, summary, settings_of(config).report)
+        terminalreporter.write_line(f"report: {page}" if page else f"report: not made: {problem}")

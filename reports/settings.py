@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -70,6 +70,8 @@ class Settings:
     run_dir: Path
     resume: bool
     audio_format: str
+    report: Literal["linked", "portable", "none"]
+    """Whether a report is made at the end, and where it has its audio."""
     judge: str
     judge_base_url: str | None
     price: str | None
@@ -321,6 +323,12 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="earlier run folder whose conversations of two agents join the matrices; may be repeated",
     )
+    option(
+        "--report",
+        default="linked",
+        choices=("linked", "portable", "none"),
+        help="HTML report at the end: linked to the run's recordings (default), portable with clips of its own, or none",
+    )
     option("--audio-format", default="wav", choices=FORMATS, help="format of the recordings (default: wav)")
 
 
@@ -362,6 +370,7 @@ def read_settings(config: pytest.Config) -> Settings:
         run_dir=run_dir,
         resume=get("--resume"),
         audio_format=get("--audio-format"),
+        report=get("--report"),
         judge=get("--judge"),
         judge_base_url=get("--judge-base-url"),
         price=get("--price"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from dsbeval.caveats import tally
 from dsbeval.dyadic.runs import Earlier
+from dsbeval.ifeval import crosstabs, published
 from dsbeval.ifeval.metrics import counts, summarise
 from dsbeval.ifeval.score import case_ids
 from dsbeval.judge.cache import Store
@@ -40,6 +41,7 @@ def build(
         table["counts"]["missing"] = len(set(cases) - judged)
         table["asked"] = totals(row for row in asked if row["judge"] == judge)
     out = {**summarise(floor, cases, fingerprint or folder.fingerprint()), "judges": judges}
+    out["ifeval"] |= {**crosstabs.tables(floor), "published": published.as_dict()}
     if conversations:
         found = [row for row in rows if row["item"] == "dyad"]
         options = list(ignored(str(out["fingerprint"].get("acoustics", "clean"))))

@@ -42,10 +42,12 @@ class Inner:
 
 
 def run(pytester: pytest.Pytester, *args: str, run_dir: Path | None = None, target: Path = IFEVAL) -> Inner:
-    """Run ``pytest cases/ifeval`` with ``args`` in a process of its own; without a judge, unless one is named."""
+    """Run ``pytest cases/ifeval`` with ``args`` in a process of its own; without a judge and a report, unless they are named."""
     run_dir = run_dir or pytester.path / "run"
     if not any(arg.startswith("--judge") for arg in args):
         args = ("--judge=none", *args)
+    if not any(arg.startswith("--report") for arg in args):
+        args = ("--report=none", *args)
     result = pytester.runpytest_subprocess(
         "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"), "-p", "no:cacheprovider",
         str(target), "--run-dir", str(run_dir), *args,

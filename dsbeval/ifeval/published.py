@@ -10,6 +10,8 @@ Source: DSB-IFEval (arXiv 2609.03423), results.
 
 from __future__ import annotations
 
+from typing import Any
+
 from dsbeval.ifeval.pack import LEVELS
 
 MODELS = ("PersonaPlex", "F-Actor", "Moshi", "GPT-Realtime", "MiniCPM-o", "Fun-Audio-Chat")
@@ -115,3 +117,18 @@ SWEEP = {
     "top_1": 180, "top_2": 132, "full_order": 36,
 }  # fmt: skip
 """Kendall's tau of the order of the six models by Entailment Gap, over the settings of the sweep."""
+
+
+def as_dict() -> dict[str, Any]:
+    """Return the tables that a report shows beside a run's own, as ``summary.json`` has them: in percent, as printed."""
+    return {
+        "models": list(MODELS),
+        "persona_blind": PERSONA_BLIND,
+        "ias_reactive": IAS,
+        "pas": PAS,
+        "effects": EFFECTS,
+        "by_action": BY_ACTION,
+        "by_role_gap": ROLE_GAPS,
+        "matched_audio": {model: list(rates) for model, rates in MATCHED_AUDIO.items()},
+        "conflict": {model: {level: list(row) for level, row in levels.items()} for model, levels in CONFLICT.items()},
+    }

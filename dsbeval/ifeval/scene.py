@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,8 @@ class Measurements:
     forced: bool
     target_tokens: int
     matched_tokens: int
+    speech: Timeline = field(default_factory=lambda: Timeline(()))
+    """All model speech, in session samples: no verdict reads it, a picture does."""
 
     @property
     def onsets(self) -> tuple[ModelSpan, ...]:
@@ -118,6 +120,7 @@ class Measurements:
                 "nearest": self.nearest,
                 "overlap": self.overlap,
                 "spans": [[s.start, s.end, s.in_user_turn, s.user_resumes] for s in self.spans],
+                "speech": [[s.start, s.end] for s in self.speech],
             },
         }
 
@@ -139,6 +142,7 @@ class Measurements:
             forced=data["barge_in_forced"],
             target_tokens=data["target_tokens"],
             matched_tokens=data["matched_tokens"],
+            speech=Timeline(Span(*span) for span in exact.get("speech", ())),
         )
 
 
@@ -200,6 +204,7 @@ def measure(
         forced=forced,
         target_tokens=total,
         matched_tokens=matched,
+        speech=model,
     )
 
 

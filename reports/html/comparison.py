@@ -1,0 +1,71 @@
+"""Runs beside each other: the differences of their summaries, and what :mod:`dsbeval.compare` finds in their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dsbeval.compare.compare import compare
+from dsbeval.compare.side import Side, side_of_run
+from dsbeval.results import Row, RunFolder
+
+SCHEMA = 1
+ASIDE = frozenset({"schema", "fingerprint", "published", "errors", "skipped", "missing", "survival", "asked"})
+"""Parts of a summary that have no differences to show."""
+
+
+def compare_runs(
+    runs: Sequence[tuple[str, RunFolder, Mapping[str, Any]]], *, allow_unlike: bool = False
+) -> dict[str, Any]:
+    """Return the comparison of each run with the first, as ``comparison.json`` has it.
+
+    Parameters
+    ----------
+    runs : sequence of (name, folder, summary)
+    allow_unlike : bool
+        Compare runs that were not made alike all the same.
+
+    Returns
+    -------
+    dict
+        ``runs``: names. ``changes``: for each run the differences of its summary from the first one's, in the shape of a
+        summary; ``against``: for each run what ``dsbeval compare`` finds. Both are None for the first run.
+
+    Raises
+    ------
+    RunError
+        Where two runs are unlike, and that is not allowed.
+    """
+    sides = [side_of_run(folder, name) for name, folder, _ in runs]
+    first: Side = sides[0]
+    return {
+        "schema": SCHEMA,
+        "runs": [name for name, *_ in runs],
+        "changes": [None, *(difference(runs[0][2], summary) for *_, summary in runs[1:])],
+        "against": [None, *(compare(first, side, allow_unlike=allow_unlike) for side in sides[1:])],
+    }
+
+
+def difference(base: Any, new: Any) -> Any:
+    """Return ``new - base`` of every number that two summaries share, in their shape; None where there is no such difference.
+
+    Lists are compared place by place, so those of a matrix over other models are not compared at all.
+    """
+    if isinstance(base, bool) or isinstance(new, bool):
+        return None
+    if isinstance(base, (int, float)) and isinstance(new, (int, float)):
+        return new - base
+    if isinstance(base, Mapping) and isinstance(new, Mapping):
+        if base.get("models") != new.get("models") and "values" in base:
+            return None
+        return {key: difference(base[key], new[key]) for key in base if key in new and key not in ASIDE}
+    if isinstance(base, list) and isinstance(new, list) and len(base) == len(new):
+        return [difference(one, other) for one, other in zip(base, new, strict=True)]
+    return None
+
+
+def changed(rows: Sequence[Sequence[Row]]) -> set[str]:
+    """Return the ids of cases whose outcomes are not the same in all runs, by any of their items."""
+    found = [{(str(row["id"]), str(row["item"])): row["outcome"] for row in of_run} for of_run in rows]
+    keys = {key for outcomes in found for key in outcomes}
+    return {name for name, item in keys if len({outcomes.get((name, item)) for outcomes in found}) > 1}

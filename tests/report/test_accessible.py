@@ -1,0 +1,43 @@
+"""axe-core finds nothing on any page, in light and in dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.report import axe
+from tests.report.browser import Page
+from tests.report.conftest import BROKEN, CASES, Made
+
+Look = Callable[..., Page]
+RUN = """
+  const done = arguments[arguments.length - 1];
+  axe.run(document, { resultTypes: ["violations"], preload: false }).then(
+    (found) => done(found.violations.map((one) => `${one.id}: ${one.nodes.map((n) => n.html.slice(0, 160) + " " + n.failureSummary.slice(0, 200)).slice(0, 3).join(" | ")}`)),
+    (error) => done([String(error)])
+  );
+"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(look: Look, turn_based: Made, pytestconfig: pytest.Config, theme: str) -> None:
+    checker = axe.source(pytestconfig)
+    page = look(turn_based.page)
+    for to in ("#/overview", "#/cases", f"#/case/{CASES[3]}", f"#/case/{BROKEN}", "#/published", "#/about"):
+        _check(page, to, theme, checker)
+
+
+def test_axe_finds_nothing_among_conversations(look: Look, conversations: Made, pytestconfig: pytest.Config) -> None:
+    checker = axe.source(pytestconfig)
+    page = look(conversations.page, conversations.folder.root)
+    for to in ("#/dyads", "#/conversations", f"#/dyad/{conversations.run.rows[0]['id']}"):
+        _check(page, to, "light", checker)
+
+
+def _check(page: Page, to: str, theme: str, checker: str) -> None:
+    page.open(to)
+    page.js("document.documentElement.dataset.theme = arguments[0]", theme)
+    page.js(checker)
+    found = page.driver.execute_async_script(RUN)
+    assert found == [], (to, theme)
