@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,9 @@ def _base(needs: Needs, python: str | None) -> str:
     candidates = [sys.executable, *(f"python3.{minor}" for minor in range(14, OLDEST[1] - 1, -1))]
     for candidate in candidates:
         path = shutil.which(candidate)
-        if path is not None and wanted.contains(ask(path, ())["python"], prereleases=True):
-            return path
+        if path is None:
+            continue
+        with suppress(ModelsError):  # a version manager's shim, for a version that is not installed
+            if wanted.contains(ask(path, ())["python"], prereleases=True):
+                return path
     raise ModelsError(f"{needs.name} needs Python {wanted}, and none of it is here; install one, or give --python")

@@ -20,7 +20,9 @@ def source(config: pytest.Config) -> str:
         npm = shutil.which("npm")
         if npm is None:
             pytest.skip(f"axe-core {VERSION} is not here, and there is no npm to fetch it: install the package npm")
-        found = subprocess.run([npm, "pack", "--silent", f"axe-core@{VERSION}"], cwd=folder, capture_output=True, text=True, check=False)
+        found = subprocess.run(
+            [npm, "pack", "--silent", f"axe-core@{VERSION}"], cwd=folder, capture_output=True, text=True, check=False
+        )
         if found.returncode:
             pytest.skip(f"axe-core {VERSION} cannot be fetched: {found.stderr.strip()[-200:]}")
         with tarfile.open(folder / found.stdout.strip().splitlines()[-1]) as archive:

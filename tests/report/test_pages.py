@@ -97,7 +97,11 @@ def _facts(page: Page) -> Iterator[tuple[str, ...]]:
 
 
 @settings(deadline=None, max_examples=20)
-@given(st.lists(st.floats(-1e6, 1e6) | st.sampled_from([0.3125, -0.0625, 0.125, 2.5, 1.005, -0.0004, 0.0, 1.0]), min_size=20))
+@given(
+    st.lists(
+        st.floats(-1e6, 1e6) | st.sampled_from([0.3125, -0.0625, 0.125, 2.5, 1.005, -0.0004, 0.0, 1.0]), min_size=20
+    )
+)
 def test_a_number_is_rounded_as_in_the_terminal(driver: Any, turn_based: Made, values: list[float]) -> None:
     if not driver.current_url.startswith(turn_based.page.as_uri()):
         driver.get(turn_based.page.as_uri())

@@ -51,15 +51,21 @@ def test_a_failing_case_is_heard_and_seen(look: Look, turn_based: Made) -> None:
 def test_the_picture_is_of_the_recording(look: Look, turn_based: Made) -> None:
     meta, row = _meta(turn_based, FAILING), turn_based.rows[FAILING, "floor"]
     page = look(turn_based.page).open(f"#/case/{FAILING}")
-    paths = page.js("return [...document.querySelectorAll('.peaks path')].map((e) => e.getAttribute('d').split('L').length)")
+    paths = page.js(
+        "return [...document.querySelectorAll('.peaks path')].map((e) => e.getAttribute('d').split('L').length)"
+    )
     assert len(paths) == 2
     assert all(points > 2 * 0.9 * min(1600 / 2, meta["duration_s"] * PEAKS_PER_S) for points in paths)
     spoken = sum(part["type"] == "speech" for part in meta["user"])
     assert len(page.texts(".channel-0 .speech")) == spoken
     assert len(page.texts(".channel-1 .speech")) == len(row["measurements"]["samples"]["speech"])
     assert _share(page, ".lanes > .window") == _percent(meta["window"]["start_s"], meta)
-    assert _share(page, ".limit") == _percent(meta["window"]["start_s"] + row["thresholds"]["max_latency_ms"] / 1000, meta)
-    assert _share(page, ".measured") == _percent(meta["window"]["start_s"] + row["measurements"]["first_offset_s"], meta)
+    assert _share(page, ".limit") == _percent(
+        meta["window"]["start_s"] + row["thresholds"]["max_latency_ms"] / 1000, meta
+    )
+    assert _share(page, ".measured") == _percent(
+        meta["window"]["start_s"] + row["measurements"]["first_offset_s"], meta
+    )
     description = page.js("return document.querySelector('.wave').getAttribute('aria-label')")
     assert f"Scored window {meta['window']['start_s']:.2f} s to {meta['window']['end_s']:.2f} s." in description
     assert page.texts(".prompt") == [meta["prompt"]]
