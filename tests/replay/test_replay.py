@@ -108,23 +108,9 @@ def test_what_a_folder_has_not_is_skipped_what_is_damaged_is_an_error_and_the_re
     assert inner.summary["fingerprint"]["replay"]["of"] is None
     assert inner.summary["fingerprint"]["seed"] is None
     assert "Traceback" not in inner.out
-    # It goes on like any other run: what broke is tried again, the rest is kept.
-    stamps = {path: path.stat().st_mtime_ns for path in (inner.run_dir / "recordings").iterdir()}
-    (folder / f"{ids[2]}.rec.json").unlink()
-    (folder / f"{ids[3]}.rec.json").unlink()
-    other = replay(pytester, folder, "--levels=L2", "--probes=R5_B", "--judge=offline", "--resume")
-    assert "was made with another replay" in other.out + other.err
-    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
 
 
 # What is asked for
-
-
-def test_a_wrong_option_is_one_line(pytester: pytest.Pytester) -> None:
-    inner = run(pytester, "--replay=nowhere")
-    assert inner.status == pytest.ExitCode.USAGE_ERROR
-    [line] = [line for line in inner.err.splitlines() if line.strip()]
-    assert "nowhere: no such folder; give a run folder" in line
 
 
 class Config:
@@ -165,6 +151,8 @@ def test_what_contradicts_a_replay_is_named(
 
 
 def test_a_folder_without_recordings_says_what_is_needed(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="nowhere: no such folder; give a run folder"):
+        Grid(tmp_path / "nowhere")
     with pytest.raises(OptionError, match=r"holds no recordings \(ID\.rec\.json\); beside each ID\.stereo\.wav"):
         Grid(tmp_path)
 
