@@ -97,7 +97,7 @@ class Engine:
         self._package = package
         self._mimi = mimi
         self._setting = setting
-        self._codebooks = int(mimi.num_codebooks)
+        self.codebooks = int(mimi.num_codebooks)
         self._streaming: ExitStack | None = None
         self._numbers: RandomNumbers | None = None
         self._owner: object | None = None
@@ -182,13 +182,27 @@ class Engine:
         audio = torch.from_numpy(np.array(frame, np.float32)).to(self._setting.device)
         return self._mimi.encode(audio[None, None])
 
-    def step(self, codes: Any) -> Any | None:
-        """Let the language model take the user's codes; return its tokens, text first, or None while it has none."""
-        return self.lm_gen.step(codes)
+    def codes(self, values: tuple[int, ...]) -> Any:
+        """Return codes as a tensor."""
+        import torch
+
+        return torch.tensor(values, dtype=torch.long, device=self._setting.device)[None, :, None]
+
+    def step(self, codes: Any, instead: Any = None) -> Any | None:
+        """Let the language model take the user's codes; return its tokens, text first, or None while it has none.
+
+        ``instead`` are codes that stand in place of those it would generate.
+        """
+        return self.lm_gen.step(codes) if instead is None else self.lm_gen.step(codes, instead)
+
+    def play_prompt(self) -> None:
+        """Let NVIDIA's package play the prompt that it was given; then the codec, which it may have used, is as new."""
+        self.lm_gen.step_system_prompts(self._mimi)
+        self.reset_codec()
 
     def decode(self, tokens: Any) -> Signal:
         """Return the audio of the model's frame."""
-        audio = self._mimi.decode(tokens[:, 1 : 1 + self._codebooks])[0, 0].float().cpu().numpy()
+        audio = self._mimi.decode(tokens[:, 1 : 1 + self.codebooks])[0, 0].float().cpu().numpy()
         if audio.shape != (FRAME,):
             raise AgentError(f"agent {self.agent}: the codec returned {audio.shape[0]} samples for a frame of {FRAME}")
         if not np.isfinite(audio).all():

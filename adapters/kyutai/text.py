@@ -19,19 +19,19 @@ class Transcriber:
         self._tokenizer = tokenizer
         self._bytes = b""
 
-    def read(self, token: int, offset_s: float = 0.0) -> tuple[TextToken, ...]:
-        """Return the text of a token, ``offset_s`` after the start of the frame of audio that it comes with."""
+    def read(self, token: int) -> tuple[TextToken, ...]:
+        """Return the text of the token of a frame, timed at the start of the audio that it comes with."""
         if token < SPECIAL or token >= self._tokenizer.vocab_size():
-            return self._flush(offset_s)
+            return self._flush()
         piece = str(self._tokenizer.id_to_piece(token))
         if self._tokenizer.is_byte(token):
             self._bytes += bytes([int(piece[1:-1], 16)])
-            return self._flush(offset_s, whole=True)
+            return self._flush(whole=True)
         if self._tokenizer.is_control(token) or self._tokenizer.is_unknown(token):
-            return self._flush(offset_s)
-        return (*self._flush(offset_s), TextToken(piece.replace(_SPACE, " "), offset_s))
+            return self._flush()
+        return (*self._flush(), TextToken(piece.replace(_SPACE, " ")))
 
-    def _flush(self, offset_s: float, *, whole: bool = False) -> tuple[TextToken, ...]:
+    def _flush(self, *, whole: bool = False) -> tuple[TextToken, ...]:
         """Return the bytes that are kept as text; ``whole`` keeps them on until they are characters."""
         if not self._bytes:
             return ()
@@ -42,4 +42,4 @@ class Transcriber:
                 return ()
             text = self._bytes.decode(errors="replace")
         self._bytes = b""
-        return (TextToken(text, offset_s),)
+        return (TextToken(text),)

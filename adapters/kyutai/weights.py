@@ -98,6 +98,11 @@ def _short(error: BaseException) -> str:
     return text if len(text) <= 240 else text[:240] + " ..."
 
 
+def codec_settings(folder: Folder) -> dict[str, Any] | None:
+    """Return the settings of the codec; None is the released one."""
+    return None if folder.mimi_config is None else _read_config(folder.mimi_config)
+
+
 def load_tokenizer(folder: Folder) -> Any:
     """Return the sentencepiece model."""
     with quiet():
@@ -115,7 +120,7 @@ def check_models(folder: Folder, lm: Any, mimi: Any, tokenizer: Any) -> None:
         "codebooks of the codec": (int(mimi.num_codebooks), codebooks),
         "entries of a codebook": (int(mimi.cardinality), int(lm.card)),
         "samples a second of the codec": (int(mimi.sample_rate), RATE),
-        "samples a frame of the codec": (int(mimi.frame_size), FRAME),
+        "samples a frame of the codec": (round(mimi.sample_rate / mimi.frame_rate), FRAME),
     }
     where = folder.config_file or folder.lm
     for what, (has, wanted) in found.items():

@@ -210,7 +210,7 @@ def test_a_character_in_bytes_comes_with_the_last_of_them() -> None:
     first, second, third = (tokenizer.piece_to_id(f"<0x{byte:02X}>") for byte in "東".encode())
     reader = Transcriber(tokenizer)
     assert [reader.read(one) for one in (first, second)] == [(), ()]
-    assert [token.text for token in reader.read(third, 0.5)] == ["東"]
+    assert [token.text for token in reader.read(third)] == ["東"]
     reader.read(first)
     assert [token.text for token in reader.read(3)] == ["\ufffd"]  # a character that was never finished
     assert reader.read(10_000) == ()  # an id that no piece has
