@@ -37,16 +37,24 @@ def amount(value: float | None, unit: str, sign: str = "") -> str:
     return f"{100 * value:{sign}.1f}" if unit == "points" else f"{value:{sign}.2f}"
 
 
+def change_cells(entry: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """Return base, new, change and interval of a metric; of a share of fewer than ten outcomes the counts."""
+    unit, sizes, limits = entry["unit"], (entry["n_base"], entry["n_new"]), entry["ci95"]
+    values = (entry["base"], entry["new"])
+    if min(sizes) >= SMALL_N or unit != "points" or None in values or entry["family"] == "effect":
+        small = min(sizes) < SMALL_N
+        shown = "-" if limits is None or small else ", ".join(amount(limit, unit, "+") for limit in limits)
+        return amount(values[0], unit), amount(values[1], unit), amount(entry["delta"], unit, "+"), shown
+    passed = [round(value * n, 2) for value, n in zip(values, sizes, strict=True)]
+    change = f"{passed[1] - passed[0]:+g}" if sizes[0] == sizes[1] else "-"
+    return f"{passed[0]:g}/{sizes[0]}", f"{passed[1]:g}/{sizes[1]}", change, "-"
+
+
 def metric_row(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the cells of a metric under :data:`HEAD`."""
-    unit, n = entry["unit"], min(entry["n_base"], entry["n_new"])
-    limits = entry["ci95"]
     return (
         entry["title"],
-        amount(entry["base"], unit),
-        amount(entry["new"], unit),
-        amount(entry["delta"], unit, "+"),
-        "-" if limits is None or n < SMALL_N else ", ".join(amount(limit, unit, "+") for limit in limits),
+        *change_cells(entry),
         str(entry["n_base"]) if entry["n_base"] == entry["n_new"] else f"{entry['n_base']}, {entry['n_new']}",
         chance(entry["p_holm"]),
         entry["verdict"],

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from dsbeval.compare.metrics import Unit
 from dsbeval.gate.decide import Check, Decision
 from dsbeval.judge.tables import table
-from dsbeval.stats import SMALL_N
-from reports.comparison import amount, flip_lines, header, markdown_table
+from reports.comparison import amount, change_cells, flip_lines, header, markdown_table
 
 WORDS = {"pass": "pass", "regression": "REGRESSION", "not enough evidence": "NOT ENOUGH"}
 HEAD = ("gate", "", "base", "new", "change", "95 %", "may lose", "could see", "n", "why")
@@ -28,19 +26,13 @@ def row(check: Check) -> tuple[str, ...]:
     one = check.change
     if one is None:
         return (check.what, WORDS[check.outcome], *[""] * 7, check.why)
-    unit: Unit = one.unit  # type: ignore[assignment]
-    n = min(one.n_base, one.n_new)
-    limits = one.ci95
     return (
         check.what,
         WORDS[check.outcome],
-        amount(one.base, unit),
-        amount(one.new, unit),
-        amount(one.delta, unit, "+"),
-        "-" if limits is None or n < SMALL_N else ", ".join(amount(limit, unit, "+") for limit in limits),
-        amount(check.drop, unit),
-        amount(check.detectable, unit),
-        str(n),
+        *change_cells(one.as_dict()),
+        amount(check.drop, one.unit),
+        amount(check.detectable, one.unit),
+        str(min(one.n_base, one.n_new)),
         check.why,
     )
 

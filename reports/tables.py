@@ -93,7 +93,7 @@ def tables(summary: Mapping[str, Any]) -> list[Table]:
         known = [name for name in SUBSET_NAMES if data["effects"][name][effect] is not None]
         for name in known:
             values = data["effects"][name]
-            cell = {key: values[key][effect] for key in ("n", "ci95", "pairs", "p")}
+            cell = {key: values[key][effect] for key in ("n", "ci95", "pairs", "gained", "lost", "p")}
             table.add_row(title if name == known[0] else "", name, *_gap(cell, values[effect]))
     if table.row_count:
         out.append(table)
@@ -119,10 +119,11 @@ def tables(summary: Mapping[str, Any]) -> list[Table]:
 
 
 def _gap(cell: Mapping[str, Any], gap: float) -> tuple[str, ...]:
-    """Return points, interval, n of both sides, pairs and p; where a side has fewer than ten cases there is no interval."""
+    """Return points, interval, n of both sides, pairs and p; of fewer than ten cases the net number of pairs that gained."""
     small = min(cell["n"]) < SMALL_N
     limits = "-" if small else interval(cell["ci95"], "+").strip(" []") or "-"
-    return points(gap), limits, f"{cell['n'][0]}, {cell['n'][1]}", str(cell["pairs"]), chance(cell["p"])
+    shown = f"{cell['gained'] - cell['lost']:+d}/{cell['pairs']}" if small else points(gap)
+    return shown, limits, f"{cell['n'][0]}, {cell['n'][1]}", str(cell["pairs"]), chance(cell["p"])
 
 
 def sections(summary: Mapping[str, Any], width: int = 100) -> Iterator[tuple[str, list[str]]]:

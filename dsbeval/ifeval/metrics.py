@@ -139,7 +139,9 @@ def _pairs(rows: Sequence[Row], levels: tuple[str, str]) -> list[tuple[str, bool
 def tested(rows: Sequence[Row]) -> dict[str, Any]:
     """Return interval and p of the three effects, as :func:`summarise` puts them beside the effects."""
     found = {name: gap(rows, name) for name in EFFECTS}
-    return {field: {name: cell[field] for name, cell in found.items()} for field in ("ci95", "pairs", "p")}
+    return {
+        field: {name: cell[field] for name, cell in found.items()} for field in ("ci95", "pairs", "gained", "lost", "p")
+    }
 
 
 def gap_family(rows: Sequence[Row], field: str, order: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -14,6 +14,7 @@ from dsbeval.compare.compare import compare
 from dsbeval.compare.side import KEPT, read_side, side_of_run, write_baseline
 from dsbeval.errors import RunError
 from dsbeval.paired import mcnemar, sign_flip
+from reports.comparison import metric_row
 from tests.compare.runs import FINGERPRINT, attack, cases, error, floor, folder, passing, persona, side
 
 CASES = cases(levels=["L1", "L2"])
@@ -216,6 +217,13 @@ def test_the_command_prints_tables_json_and_markdown(two_runs: tuple[Path, Path]
     assert text.startswith("**worse: ias.reactive")
     assert "| YIELD | 100.0 | 0.0 | -100.0 |" in text
     assert text.count("<details>") == text.count("</details>") > 3
+
+
+def test_few_cases_are_shown_as_counts() -> None:
+    few = CASES[:7]
+    found = compare(side(passing(few)), side(passing(few, lambda case: case == few[0])))
+    entry = metric(found, "ias.all")
+    assert metric_row(entry) == ("IAS, all cells", "7/7", "6/7", "-1", "-", "7", "1.000", "no evidence")
 
 
 def test_a_baseline_is_small_and_compares_like_its_run(two_runs: tuple[Path, Path]) -> None:

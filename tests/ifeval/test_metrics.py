@@ -146,4 +146,5 @@ def test_the_tables_show_effects_with_interval_pairs_and_p() -> None:
     assert line[-4:] == ["40,", "40", "40", "0.013"]
     few = [r for r in rows if r["instance"] < 6]
     text = "\n".join(render(summarise(few, [r["id"] for r in few], {"agent": "x"})))
-    assert next(line.split() for line in text.splitlines() if line.strip().startswith("reactive "))[2] == "-"
+    line = next(line.split() for line in text.splitlines() if line.strip().startswith("reactive "))
+    assert line == ["reactive", "+0/6", "-", "6,", "6", "6", "1.000"]  # three gained, three lost
