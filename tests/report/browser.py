@@ -37,7 +37,7 @@ def start(profile: Path) -> webdriver.Chrome:
 class Page:
     """The page of one report. ``check`` is called at the end of a test: no console error, and no request left ``home``."""
 
-    def __init__(self, driver: webdriver.Chrome, address: str, home: str) -> None:
+    def __init__(self, driver: Any, address: str, home: str) -> None:
         self.driver = driver
         self.address = address
         self.home = home
@@ -83,7 +83,9 @@ class Page:
 
     def texts(self, selector: str) -> list[str]:
         """Return the text content of each element."""
-        found: list[str] = self.js("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)", selector)
+        found: list[str] = self.js(
+            "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)", selector
+        )
         return found
 
     def click(self, selector: str) -> None:
@@ -118,7 +120,9 @@ class Page:
 
     def check(self) -> None:
         """Assert that the console is clean and that every request stayed at home."""
-        complaints = [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        complaints = [
+            entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")
+        ]
         assert not complaints, complaints
         away = [url for url in self.requests() if not url.startswith((self.home, "data:", "about:"))]
         assert not away, away

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dsbeval.results import RunFolder
-from reports.html.clips import Audio
+from reports.html.modes import Audio
 from reports.html.site import Run, write_report
 from tests.report.browser import MISSING, Page, start
 from tests.report.runs import CASES, dyadic_run, ifeval_run
@@ -70,8 +70,10 @@ def look(driver: Any) -> Iterator[Callable[..., Page]]:
 
 @pytest.fixture(scope="session")
 def turn_based(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """Return the report of a small run, judged offline: cases that pass and fail, an error, a case that the run was cut before."""
-    folder = ifeval_run(tmp_path_factory.mktemp("runs") / "turn_based", "turn_based", judge="offline", wanted=[BROKEN, CUT])
+    """Return the report of a small run, judged offline: passes, failures, an error, and a case that the run was cut before."""
+    folder = ifeval_run(
+        tmp_path_factory.mktemp("runs") / "turn_based", "turn_based", judge="offline", wanted=[BROKEN, CUT]
+    )
     folder.append({
         "id": BROKEN, "item": "floor", "role": "R3", "probe": "C2", "level": "L2", "instance": 1, "action": "READBACK",
         "scored_as": "READBACK", "matched": False, "outcome": "error", "message": "agent turn_based: RuntimeError: broke",
