@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
-from reports.html.clips import AUDIO, Audio
+from dsbeval.errors import OptionError
+from reports.html.modes import AUDIO, Audio
+
+if TYPE_CHECKING:
+    from dsbeval.results import RunFolder
 
 Progress = Callable[[str, int, int], None]
 
@@ -25,20 +30,42 @@ Progress = Callable[[str, int, int], None]
     help="portable (default): clips in the report, so that its folder can go anywhere; "
     "linked: play the recordings of the run folder; none",
 )
+@click.option(
+    "--with-run",
+    "with_runs",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="earlier run whose conversations of two agents join the matrices; may be repeated",
+)
 @click.option("--allow-unlike", is_flag=True, help="put runs side by side that were not made alike")
 @click.option("--markdown", "as_markdown", is_flag=True, help="print a summary in Markdown, and make no report")
-def report(runs: tuple[Path, ...], output: Path | None, audio: str, allow_unlike: bool, as_markdown: bool) -> None:
+def report(
+    runs: tuple[Path, ...],
+    output: Path | None,
+    audio: str,
+    with_runs: tuple[Path, ...],
+    allow_unlike: bool,
+    as_markdown: bool,
+) -> None:
     """Make the HTML report of RUN in RUN/report, or of several runs side by side.
 
     Several are compared with the first; their report lies in the last one's report/against-FIRST. Runs that differ in pack,
     protocol, thresholds, judge or acoustics are refused.
     """
+    from dsbeval.dyadic.runs import join_earlier
     from dsbeval.results import RunFolder
     from reports.html.comparison import compare_runs
     from reports.html.site import Run, write_report
     from reports.markdown import markdown
 
-    found = [Run.read(RunFolder.open(run), name) for run, name in zip(runs, names_of(runs), strict=True)]
+    if len(runs) > 1 and with_runs:
+        raise OptionError("--with-run: is for the report of one run; leave it out where runs are compared")
+    folders = [RunFolder.open(run) for run in runs]
+    earlier = join_earlier(with_runs, folders[0]) if with_runs else []
+    if len(runs) == 1 and not earlier:
+        check_joined(folders[0])
+    found = [Run.read(folder, name, earlier) for folder, name in zip(folders, names_of(runs), strict=True)]
     if as_markdown:
         for one in found:
             click.echo(markdown(one.summary, one.name), nl=False)
@@ -63,6 +90,17 @@ def _progress() -> Iterator[Progress | None]:
         click.echo(f"\r{name}: {done} of {total} recordings", nl=done == total, err=True)
 
     yield show
+
+
+def check_joined(folder: RunFolder) -> None:
+    """Raise :class:`OptionError` where a run's figures have earlier runs in them that were not named: they would be lost."""
+    try:
+        known = json.loads((folder.report / "summary.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    joined = [str(one["run"]) for one in known.get("dyadic", {}).get("with_runs", ())]
+    if joined:
+        raise OptionError(f"{folder.root}: its figures have {', '.join(joined)} in them; name each with --with-run DIR")
 
 
 def names_of(runs: tuple[Path, ...]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dsbeval.errors import DsbevalError
 from dsbeval.results import Row, RunFolder
-from reports.html.clips import Audio
+from reports.html.modes import Audio
 
 
 def make_report(folder: RunFolder, rows: list[Row], summary: dict[str, Any], audio: Audio) -> tuple[Path | None, str]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -44,6 +44,7 @@ from dsbeval.speech.acoustics import KINDS, Acoustics
 from dsbeval.speech.recognise import check_recogniser
 from dsbeval.vad import BENCHMARK, model_sha256
 from reports import writing
+from reports.html.modes import AUDIO, Audio
 from reports.placing import DEFAULT_MODEL, Placement, placement_of
 from reports.replaying import add_option, overlaid, replayed
 
@@ -70,7 +71,7 @@ class Settings:
     run_dir: Path
     resume: bool
     audio_format: str
-    report: Literal["linked", "portable", "none"]
+    report: Audio
     """Whether a report is made at the end, and where it has its audio."""
     judge: str
     judge_base_url: str | None
@@ -326,7 +327,7 @@ def add_options(parser: pytest.Parser) -> None:
     option(
         "--report",
         default="linked",
-        choices=("linked", "portable", "none"),
+        choices=AUDIO,
         help="HTML report at the end: linked to the run's recordings (default), portable with clips of its own, or none",
     )
     option("--audio-format", default="wav", choices=FORMATS, help="format of the recordings (default: wav)")

@@ -10,16 +10,13 @@ import os
 from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 from urllib.parse import quote
 
 import numpy as np
 
 from dsbeval.audio import RATE, atomic_write
+from reports.html.modes import Audio
 from reports.html.recorded import Recorded
-
-Audio = Literal["portable", "linked", "none"]
-AUDIO: tuple[Audio, ...] = ("portable", "linked", "none")
 
 _BLOCK = 10 * RATE
 

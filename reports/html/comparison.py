@@ -65,7 +65,9 @@ def difference(base: Any, new: Any) -> Any:
 
 
 def changed(rows: Sequence[Sequence[Row]]) -> set[str]:
-    """Return the ids of cases whose outcomes are not the same in all runs, by any of their items."""
-    found = [{(str(row["id"]), str(row["item"])): row["outcome"] for row in of_run} for of_run in rows]
-    keys = {key for outcomes in found for key in outcomes}
-    return {name for name, item in keys if len({outcomes.get((name, item)) for outcomes in found}) > 1}
+    """Return the ids of cases whose outcomes are not the same in all runs that have them, by any of their items."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for of_run in rows:
+        for row in of_run:
+            found.setdefault((str(row["id"]), str(row["item"])), set()).add(str(row["outcome"]))
+    return {name for (name, _), outcomes in found.items() if len(outcomes) > 1}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dsbeval.caveats import SENTENCES
+from dsbeval.judge.contract import is_offline
 from reports.html.page import Block, Part, Ref, label
 
 Tone = Literal["warning", "note"]
@@ -35,6 +37,7 @@ def of_run(root: Ref) -> list[Notice]:
     if not cases:
         return [Notice("warning", ("The run is empty: it holds no case.",))]
     out = list(_unfinished(counts, "cases"))
+    out += _caveats(root.get("caveats"))
     judges = root.get("judges")
     if not judges:
         out.append(
@@ -46,7 +49,16 @@ def of_run(root: Ref) -> list[Notice]:
 def of_dyads(root: Ref) -> list[Notice]:
     """Return the notices of the DyaFDB part of a run."""
     data = root["dyadic"]
-    out = list(_unfinished(data["outcomes"], "conversations"))
+    out = [*_unfinished(data["outcomes"], "conversations"), *_caveats(data.get("caveats"))]
+    options = data["ignored"].value if data.get("ignored") is not None else ()
+    out += [Notice("note", (label(option), " has no part in conversations of two agents.")) for option in options]
+    if (earlier := data.get("with_runs")) is not None:
+        names = ", ".join(str(one["run"]) for one in earlier.value)
+        out.append(
+            Notice(
+                "note", ("Conversations of earlier runs are in the figures, and not in the list: ", label(names), ".")
+            )
+        )
     if not data["judges"]:
         out.append(
             Notice(
@@ -56,9 +68,30 @@ def of_dyads(root: Ref) -> list[Notice]:
                 ),
             )
         )
-    elif any(name == "offline" or name.startswith("offline") for name in data["judges"].value):
+    elif any(map(is_offline, data["judges"].value)):
         out.append(OFFLINE)
     return out
+
+
+def _caveats(found: Ref | None) -> list[Notice]:
+    """Return what agents declare about themselves that bears on their scores."""
+    if found is None:
+        return []
+    return [
+        Notice(
+            "warning",
+            (
+                label(agent),
+                f" {SENTENCES.get(mark, mark)} (",
+                cell["n"].number("int"),
+                " of ",
+                cell["of"].number("int"),
+                ").",
+            ),
+        )
+        for agent, marks in found.items()
+        for mark, cell in marks.items()
+    ]
 
 
 def _unfinished(counts: Ref, what: str) -> list[Notice]:

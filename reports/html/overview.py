@@ -9,7 +9,7 @@ from dsbeval.ifeval.pack import LEVELS
 from reports.html import notices
 from reports.html.addresses import OUTCOMES, cases_at
 from reports.html.overview_judge import judge_section
-from reports.html.overview_time import latency, realtime
+from reports.html.overview_time import latency, realtime, services
 from reports.html.page import (
     Block,
     Part,
@@ -55,6 +55,8 @@ def overview(view: View, plots: Mapping[str, str]) -> dict[str, Any]:
     ]
     if clocked := realtime(view):
         sections.append(section("realtime", "Real time", *clocked))
+    if used := services(view):
+        sections.append(section("services", "Services", *used))
     return {"title": "Overview", "sections": sections}
 
 

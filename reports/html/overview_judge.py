@@ -7,7 +7,7 @@ from typing import Any
 
 from reports.html import notices
 from reports.html.addresses import cases_at
-from reports.html.page import Block, Ref, drawn, label, mean, plain, rate, side_by_side, small, table, text
+from reports.html.page import Block, Part, Ref, drawn, label, mean, plain, rate, side_by_side, small, table, text
 from reports.html.view import View
 
 PROFILE = {
@@ -40,6 +40,8 @@ def judge_section(view: View, judge: str, plots: Mapping[str, str], index: int) 
             )
         ),
     ]
+    if (asked := part.sides[0].root.get("asked")) is not None:
+        out.append(_asked(asked))
     if part.sides[0].root["offline"].value:
         out.append(notices.OFFLINE.block())
     if not any(side.root["pas"]["overall"]["n"].value for side in part.sides):
@@ -79,6 +81,28 @@ def judge_section(view: View, judge: str, plots: Mapping[str, str], index: int) 
         roles += part.rows(part.named(role), lambda root, role=role: [mean(root.get("pas", "by_role", role))])
     out.append(table("PAS by role", ["role", "PAS"], roles))
     return [*out, *_conflict(part)]
+
+
+def _asked(found: Ref) -> Block:
+    """Return what a judge was asked and what that took."""
+    cost: list[Part] = (
+        [found["cost_usd"].number("f2"), " US dollars"] if found["cost_usd"].value is not None else ["cost not known"]
+    )
+    tokens = found["tokens"]
+    return text(
+        small(
+            "Asked ",
+            found["asked"].number("int"),
+            " questions in ",
+            found["attempts"].number("int"),
+            " attempts: ",
+            tokens["input"].number("int"),
+            " tokens in, ",
+            tokens["output"].number("int"),
+            " out, ",
+            *cost,
+        )
+    )
 
 
 def _conflict(part: View) -> list[Block]:

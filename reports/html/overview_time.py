@@ -13,6 +13,7 @@ from reports.html.page import (
     drawn,
     label,
     link,
+    of_run,
     plain,
     table,
 )
@@ -56,6 +57,38 @@ def latency(view: View, plots: Mapping[str, str]) -> list[Block]:
             "barge-in, where it was speaking. none: it gave no onset or no offset.",
         ),
     ]
+
+
+def services(view: View) -> list[Block]:
+    """Return what was used of services, or nothing where none was."""
+    rows = []
+    for side in view.sides:
+        used = side.root.get("usage")
+        if used is None:
+            continue
+        for k in range(len(used.value)):
+            of = {key: value for key, value in used[k].value.items() if key not in ("agent", "counts", "cost_usd")}
+            name = ", ".join(str(value) for value in of.values())
+            head = [label(f"{used[k]['agent'].value} {name}"), *([" ", of_run(side.name)] if view.several else [])]
+            counted = [
+                part
+                for key, cell in used[k]["counts"].items()
+                for part in (f"{key.replace('_', ' ')} ", cell.number("int"), "; ")
+            ]
+            rows.append((head, [{"p": counted[:-1]}, plain(used[k].get("cost_usd"), "f2")]))
+    return (
+        [
+            table(
+                "Services",
+                ["", "used", "US dollars"],
+                rows,
+                note="Everything that was used counts, cases that ended in an error too. "
+                "No cost: no price was given, or the service did not say what it took.",
+            )
+        ]
+        if rows
+        else []
+    )
 
 
 def realtime(view: View) -> list[Block]:

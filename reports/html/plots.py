@@ -121,7 +121,9 @@ def points(
     for x, cell in known:
         if cell.get("ci95"):
             axes.plot([x, x], cell["ci95"], color=SERIES[series], lw=1.4, alpha=0.65, solid_capstyle="butt")
-    axes.plot(xs, ys, color=SERIES[series], marker=MARKERS[series], ms=5.5, lw=1.2 if line else 0, label=label)
+    axes.plot(
+        xs, ys, color=SERIES[series], marker=MARKERS[series], ms=5.5, lw=1.2 if line else 0, label=label, clip_on=False
+    )
 
 
 def _finish(figure: Figure, name: str) -> str:

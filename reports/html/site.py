@@ -26,15 +26,17 @@ from typing import Any
 
 from dsbeval import __version__
 from dsbeval.audio import atomic_write
+from dsbeval.dyadic.runs import Earlier
 from dsbeval.ifeval.score import ITEM as FLOOR
 from dsbeval.results import Row, RunFolder
 from reports.csv_tables import write_tables
 from reports.html import cases, dyads, plot_dyads, plot_ifeval, published
 from reports.html.about import about
 from reports.html.changes_page import changes
-from reports.html.clips import Audio, Clips
+from reports.html.clips import Clips
 from reports.html.comparison import changed
 from reports.html.dyad_page import dyads as dyads_page
+from reports.html.modes import Audio
 from reports.html.names import names_of
 from reports.html.overview import overview
 from reports.html.page import Ref
@@ -63,10 +65,10 @@ class Run:
     summary: dict[str, Any]
 
     @classmethod
-    def read(cls, folder: RunFolder, name: str) -> Run:
-        """Read a run. Raises :class:`~dsbeval.errors.RunError`."""
+    def read(cls, folder: RunFolder, name: str, earlier: Sequence[Earlier] = ()) -> Run:
+        """Read a run. Conversations of ``earlier`` runs join its figures. Raises :class:`~dsbeval.errors.RunError`."""
         rows = folder.rows()
-        return cls(folder, name, rows, build(folder, rows))
+        return cls(folder, name, rows, build(folder, rows, earlier=earlier))
 
     @property
     def floor(self) -> list[Row]:

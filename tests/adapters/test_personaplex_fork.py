@@ -67,6 +67,7 @@ def test_the_adapter_returns_what_the_package_returns(
 
     def noted(codes: Any) -> Any:
         out = step(codes)
+        assert out is not None
         returned.append(out[0, :9, 0].tolist())
         return out
 

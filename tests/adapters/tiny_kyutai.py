@@ -83,7 +83,7 @@ def lm_settings(codebooks: int, card: int = 64, dep_q: int | None = None) -> dic
 def mimi_settings(codebooks: int, card: int = 64) -> dict[str, Any]:
     from moshi.models import loaders
 
-    sizes = {
+    sizes: dict[str, dict[str, Any]] = {
         "seanet": {"dimension": 8, "n_filters": 2, "ratios": [48, 20], "n_residual_layers": 0},
         "quantizer": {"dimension": 8, "n_q": codebooks, "bins": card, "input_dimension": 8, "output_dimension": 8},
         "transformer": {

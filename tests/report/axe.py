@@ -1,4 +1,4 @@
-"""axe-core, the accessibility checker: the npm package, fetched once and kept in pytest's cache. Nothing of it is in the report."""
+"""axe-core, the accessibility checker: the npm package, fetched once and kept in pytest's cache. The report has nothing of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERSION = "4.14.1"
 
 def source(config: pytest.Config) -> str:
     """Return the checker as a script. Skips the test, by name, where it is not in the cache and cannot be fetched."""
-    folder = Path(config.cache.mkdir(f"axe-core-{VERSION}"))  # type: ignore[union-attr]
+    folder = Path(config.cache.mkdir(f"axe-core-{VERSION}"))
     script = folder / "package" / "axe.min.js"
     if not script.exists():
         npm = shutil.which("npm")

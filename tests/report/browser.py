@@ -37,7 +37,7 @@ def start(profile: Path) -> webdriver.Chrome:
 class Page:
     """The page of one report. ``check`` is called at the end of a test: no console error, and no request left ``home``."""
 
-    def __init__(self, driver: webdriver.Chrome, address: str, home: str) -> None:
+    def __init__(self, driver: Any, address: str, home: str) -> None:
         self.driver = driver
         self.address = address
         self.home = home

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dsbeval.results import RunFolder
-from reports.html.clips import Audio
+from reports.html.modes import Audio
 from reports.html.site import Run, write_report
 from tests.report.browser import MISSING, Page, start
 from tests.report.runs import CASES, dyadic_run, ifeval_run
@@ -70,7 +70,7 @@ def look(driver: Any) -> Iterator[Callable[..., Page]]:
 
 @pytest.fixture(scope="session")
 def turn_based(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """Return the report of a small run, judged offline: cases that pass and fail, an error, a case that the run was cut before."""
+    """Return the report of a small run, judged offline: passes, failures, an error, and a case that the run was cut before."""
     folder = ifeval_run(
         tmp_path_factory.mktemp("runs") / "turn_based", "turn_based", judge="offline", wanted=[BROKEN, CUT]
     )

@@ -72,7 +72,7 @@ def ifeval_run(
 def dyadic_run(root: Path, agent: str, partner: str, scenarios: Sequence[str], *, window_s: float = 30) -> RunFolder:
     """Record conversations of an agent with a partner in both seats, and judge them offline."""
     suite = load_scenarios()
-    runs = [DyadRun(name, seats, "a", 1, False, partner) for name in scenarios for seats in ("ab", "ba")]  # type: ignore[arg-type]
+    runs = [DyadRun(name, seats, "a", 1, False, partner) for name in scenarios for seats in ("ab", "ba")]
     dyadic = {"window_s": window_s}
     folder = RunFolder.create(root, fingerprint(agent, "offline", dyadic=dyadic), [run.id for run in runs])
     one, other, judge = load_agent(agent, {}), load_agent(partner, {}), make_judge("offline")

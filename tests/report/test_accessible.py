@@ -13,8 +13,10 @@ from tests.report.conftest import BROKEN, CASES, Made
 Look = Callable[..., Page]
 RUN = """
   const done = arguments[arguments.length - 1];
+  const where = (node) => `${node.html.slice(0, 160)} ${node.failureSummary}`;
+  const told = (one) => `${one.id}: ${one.nodes.slice(0, 3).map(where).join(" | ")}`;
   axe.run(document, { resultTypes: ["violations"], preload: false }).then(
-    (found) => done(found.violations.map((one) => `${one.id}: ${one.nodes.map((n) => n.html.slice(0, 160) + " " + n.failureSummary.slice(0, 200)).slice(0, 3).join(" | ")}`)),
+    (found) => done(found.violations.map(told)),
     (error) => done([String(error)])
   );
 """

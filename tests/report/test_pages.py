@@ -29,7 +29,10 @@ NAMES = re.compile(
 )  # what has a digit in it and is no number
 PAGES = ("overview", "published", "about")
 
-NUMBERS = """return [...document.querySelectorAll("main [data-key]")].map((e) => [e.dataset.key, e.dataset.format, e.dataset.doc, e.textContent])"""
+NUMBERS = """
+  const all = [...document.querySelectorAll("main [data-key]")];
+  return all.map((e) => [e.dataset.key, e.dataset.format, e.dataset.doc, e.textContent]);
+"""
 LOOSE = """
   const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   const found = [];
@@ -46,8 +49,8 @@ def test_counts_agree_with_the_summary(look: Look, turn_based: Made) -> None:
     assert counts["cases"] == len(CASES) + 2
     assert counts["error"] == counts["missing"] == 1
     page = look(turn_based.page).open("#/overview")
-    told = dict(reversed(text.split(" ")) for text in page.texts(".tally li"))
-    assert {name: int(number) for name, number in told.items()} == {k: v for k, v in counts.items() if k != "cases"}
+    told = {name: int(number) for number, name in (text.split(" ") for text in page.texts(".tally li"))}
+    assert told == {k: v for k, v in counts.items() if k != "cases"}
     assert page.texts(".tally .total") == [f"{counts['cases']} cases"]
     for outcome in ("passed", "failed", "error", "missing"):
         page.go(f"#/cases?outcome={outcome}")
@@ -61,7 +64,7 @@ def test_every_number_of_every_page_is_in_the_summary(look: Look, turn_based: Ma
     for name in PAGES:
         page.go(f"#/{name}")
         numbers = page.js(NUMBERS)
-        assert len(numbers) > {"overview": 100, "published": 100, "about": 3}[name]
+        assert len(numbers) > {"overview": 100, "published": 100, "about": 0}[name]
         for pointer, form, doc, text in numbers:
             assert (doc, text) == ("0", formatted(at(summary, pointer), form)), pointer
         assert [text for text in page.js(LOOSE) if re.search(r"\d", NAMES.sub("", text))] == []

@@ -51,6 +51,7 @@ const show = async () => {
   if (mine !== turn) return;
   const main = document.getElementById("main");
   main.replaceChildren(into);
+  dsb.fit();
   main.dataset.page = page;
   main.dataset.ready = String(mine);
   for (const link of document.querySelectorAll("#nav a")) {

@@ -81,5 +81,16 @@ dsb.badge = (outcome, short) =>
 
 dsb.label = (text) => dsb.h("span", { class: "label" }, text);
 
-// A box that scrolls sideways can be reached and scrolled by keyboard.
-dsb.scroller = (name, ...children) => dsb.h("div", { class: "scroller", role: "region", "aria-label": name, tabindex: "0" }, children);
+// A box that scrolls sideways can be reached and scrolled by keyboard; one that has nothing to scroll is no stop on the way.
+dsb.scroller = (name, ...children) => dsb.h("div", { class: "scroller", "data-name": name }, children);
+
+dsb.fit = () => {
+  for (const box of document.querySelectorAll(".scroller")) {
+    const scrolls = box.scrollWidth > box.clientWidth;
+    for (const [key, value] of Object.entries({ role: "region", "aria-label": box.dataset.name, tabindex: "0" })) {
+      if (scrolls) box.setAttribute(key, value);
+      else box.removeAttribute(key);
+    }
+  }
+};
+addEventListener("resize", dsb.fit);

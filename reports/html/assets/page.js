@@ -53,7 +53,7 @@ const figure = (block) => {
   const svg = document.importNode(parsed, true);
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", block.alt);
-  return dsb.h("figure", { class: "plot", "data-plot": block.plot }, svg, dsb.h("figcaption", {}, block.caption));
+  return dsb.h("figure", { class: "plot", "data-plot": block.plot }, dsb.scroller(`Plot: ${block.caption}`, svg), dsb.h("figcaption", {}, block.caption));
 };
 
 const tally = (block) => {

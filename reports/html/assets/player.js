@@ -77,7 +77,7 @@ dsb.player = (take, wave) => {
       try {
         await audio.play();
       } catch (error) {
-        if (error.name !== "AbortError") api.fail();
+        if (error.name === "NotSupportedError") api.fail();
       }
     },
     pause: () => audio && audio.pause(),

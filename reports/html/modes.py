@@ -1,0 +1,9 @@
+"""Where a report has its audio: words that options use, in a module that imports nothing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Audio = Literal["portable", "linked", "none"]
+AUDIO: tuple[Audio, ...] = ("portable", "linked", "none")
+"""*portable*: clips in the report; *linked*: the recordings of the run folder; *none*: no audio."""
