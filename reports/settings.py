@@ -37,6 +37,7 @@ from dsbeval.judge.pas import PAS_PASS
 from dsbeval.judge.prompts import VERSION as PROMPT_VERSION
 from dsbeval.loading import checkpoint_files, parse_args
 from dsbeval.models import load_needs
+from dsbeval.placing import HOST
 from dsbeval.recording import FORMATS
 from dsbeval.replay.grid import DYADS, IFEVAL, Grid
 from dsbeval.results import versions
@@ -192,9 +193,18 @@ class Settings:
             "window_s": self.window_s,
             "lead_in_s": LEAD_IN_S,
             **({"partner_checkpoints": weights} if (weights := self._partner_checkpoints()) else {}),
+            **({"partners": said} if (said := self._partners_of_models_toml()) else {}),
             "segments": asdict(SEGMENTS),
             "turn_taking": asdict(TURN_TAKING),
             "garble_watch": garble.as_fingerprint(self.garble_watch),
+        }
+
+    def _partners_of_models_toml(self) -> dict[str, Any]:
+        """Return what models.toml says of partners beyond their names and the command line."""
+        return {
+            one.name: {"agent": one.spec, "args": dict(sorted(one.args.items()))}
+            for one in self.placement.partners
+            if one.spec != one.name or dict(one.args) != self.partner_args
         }
 
     def _partner_checkpoints(self) -> dict[str, Any]:
@@ -380,7 +390,9 @@ def read_settings(config: pytest.Config) -> Settings:
         acoustics=get("--acoustics"),
         dyadic=grid.holds(DYADS) if grid is not None else _asks_for_dyads(config),
         partners=tuple(partner.name for partner in placement.partners),
-        partner_args=partner_args,
+        partner_args={
+            key: value for key, value in partner_args.items() if key != "device" and not key.startswith(HOST)
+        },
         tasks=_default_tasks(config, grid) if get("--tasks") is None else parse_tasks(get("--tasks")),
         repeats=get("--repeats"),
         window_s=get("--window"),

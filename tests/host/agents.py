@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from numpy.random import default_rng
 
 from dsbeval.agent import Agent, Capabilities, Emission, Interaction, Session, TextToken, Usage
 from dsbeval.audio import Signal
@@ -36,7 +37,7 @@ class Noise(Agent):
 class NoiseSession(Session):
     def __init__(self, level: float, prompt: str, seed: int) -> None:
         self._level = level
-        self._random = np.random.default_rng([seed, *prompt.encode()])
+        self._random = default_rng([seed, *prompt.encode()])
         self._memory = 0.0
 
     def step(self, heard: Signal) -> Emission:

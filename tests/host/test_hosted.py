@@ -43,7 +43,7 @@ def contents(heard: Heard) -> tuple[object, ...]:
 # The same contract
 
 
-@pytest.mark.parametrize("name", ["Noise", "turn_based", "babbler"])
+@pytest.mark.parametrize("name", ["Noise", "turn_based"])
 def test_equal_seeds_give_equal_bytes_in_process_and_hosted(hosted: HostedFactory, name: str) -> None:
     here = load_agent(f"{AGENTS}:{name}" if name == "Noise" else name)
     there = hosted(name)
@@ -289,7 +289,7 @@ def test_a_session_after_a_kill_at_any_frame_is_as_if_nothing_had_been(hosted: H
     agent = hosted("Noise")
     expected = contents(talk(Noise()))
     frames = user_audio()[: 2 * RATE].reshape(-1, FRAME)
-    for seed in range(4):
+    for seed in range(3):
         at = random.Random(seed).randrange(frames.shape[0])
         with agent.open("", seed) as session:
             for frame in frames[:at]:

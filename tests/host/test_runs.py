@@ -10,6 +10,11 @@ from typing import Any
 
 import pytest
 
+from dsbeval.ifeval.episode import record_case
+from dsbeval.ifeval.pack import load_pack
+from dsbeval.loading import load_agent
+from dsbeval.recording import write_recording
+from fixtures.devices import pytest_configure as refuse
 from tests.host.conftest import AGENTS
 from tests.inner import IFEVAL, ROOT, Inner, run
 
@@ -63,22 +68,15 @@ def test_a_process_that_dies_spoils_one_case_and_the_rest_is_as_in_process(pytes
     assert log.read_text().count("started") == 2
     assert str(log) in (far.run_dir / "errors" / f"{broken['id']}.txt").read_text()
 
-    near = run(
-        pytester,
-        here,
-        "--model=far",
-        "--model-arg=host.python=",
-        "--levels=L0",
-        "--limit=2",
-        run_dir=pytester.path / "near",
-    )
-    assert near.rows()[1:] == whole
+    pack = load_pack(IFEVAL)
     for row in whole:
-        one, two = (inner.run_dir / "recordings" / f"{row['id']}.stereo.wav" for inner in (far, near))
-        assert one.read_bytes() == two.read_bytes()
+        here_too = load_agent(f"{AGENTS}:Faulty", options, name="far")
+        write_recording(pytester.path, row["id"], record_case(here_too, pack, pack.cases[row["id"]]), "wav")
+        for suffix in ("stereo.wav", "rec.json"):
+            name = f"{row['id']}.{suffix}"
+            assert (pytester.path / name).read_bytes() == (far.run_dir / "recordings" / name).read_bytes()
     process = far.summary["fingerprint"]["process"]
     assert (process["agent"], process["hosted"]) == (f"{AGENTS}:Faulty", True)
-    assert near.summary["fingerprint"]["process"] == {**process, "hosted": False}
     assert far.summary["fingerprint"]["device"] == "cpu"
 
 
@@ -172,6 +170,7 @@ def test_the_sides_of_a_conversation_have_a_device_each_where_two_are_leased_no_
         pytester, models(pytester, mine=table, far=far), "--model=mine", "--partner=far", "--tasks=T4-2", "--limit=1",
         "--window=30", "--devices-per-worker=2", target=DYADS,
     )  # fmt: skip
+    assert inner.summary["fingerprint"]["dyadic"]["partners"] == {"far": {"agent": "tells:Tells", "args": {}}}
     assert inner.summary["dyadic"]["outcomes"]["cases"] == 1
     assert inner.summary["dyadic"]["outcomes"]["error"] == 0, inner.out
     found = {one["what"]: (one["visible"], one["device"]) for one in said(told)}
@@ -183,10 +182,16 @@ def test_more_workers_than_fit_are_refused_no_gpu_is_there(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tells: tuple[dict[str, Any], Path]
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
-    refused = run(pytester, models(pytester, mine=tells[0]), "--model=mine", "--limit=3", "-n3")
-    assert "-n 3: 2 devices are visible, 1 a worker: 2 fit; give -n 2 (or -n auto), or --per-device 2" in one_line(
-        refused
-    )
+    monkeypatch.syspath_prepend(pytester.path)
+    config = parsed(pytester, models(pytester, mine=tells[0]), "--model=mine", "-n3")
+    config.option.dist, config.option.tx = "load", ["popen"] * 3  # as xdist does with -n3
+    with pytest.raises(pytest.UsageError, match="-n 3: 2 devices are visible, 1 a worker: 2 fit; give -n 2 "):
+        refuse(config)
+
+
+def parsed(pytester: pytest.Pytester, *args: str) -> pytest.Config:
+    """Return the configuration of a run that is not started."""
+    return pytester.parseconfig("--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"), str(IFEVAL), *args)
 
 
 @pytest.mark.parametrize(
@@ -202,9 +207,7 @@ def test_as_many_workers_as_fit_are_started_no_gpu_is_there(
 
     def automatic(*args: str) -> int:
         here = models(pytester, mine=tells[0])
-        config = pytester.parseconfig(
-            "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"), str(IFEVAL), here, *args
-        )
+        config = parsed(pytester, here, *args)
         return int(config.hook.pytest_xdist_auto_num_workers(config=config))
 
     assert automatic(*options, "-nauto") == expected
