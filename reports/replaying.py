@@ -71,7 +71,7 @@ def replayed(model: str, args: dict[str, object]) -> Grid | None:
 def overlaid(fingerprint: dict[str, Any], grid: Grid) -> dict[str, Any]:
     """Return the fingerprint of a replay: how its recordings were made, where their run says so, and what they are."""
     of = grid.of or {}
-    made = {name: of.get(name) for name in ("checkpoint", "seed", "device", "latency", "acoustics")}
+    made = {name: of.get(name) for name in ("checkpoint", "seed", "device", "process", "latency", "acoustics")}
     out = {**fingerprint, **made, "agent": MODEL, "agent_args": {}, "replay": grid.fingerprint()}
     if "dyadic" in fingerprint and grid.run is not None:
         known, now = grid.run.fingerprint().get("dyadic", {}), fingerprint["dyadic"]

@@ -36,7 +36,7 @@ from dsbeval.results import Row, RunFolder, file_sha256
 SUFFIX = ".rec.json"
 IFEVAL, DYADS = "IFD-", "DYA-"
 _DYAD = re.compile(r"^DYA-(?P<scenario>.+?)-(?P<seats>ab|ba)-o(?P<opener>[AB])-r(?P<repeat>\d+)(?:@(?P<partner>.+))?$")
-_OF = ("agent", "agent_args", "checkpoint", "seed", "device", "latency", "acoustics", "pack")
+_OF = ("agent", "agent_args", "checkpoint", "seed", "device", "process", "latency", "acoustics", "pack")
 """What is kept of the fingerprint of the run that is replayed."""
 
 T = TypeVar("T")
