@@ -48,8 +48,10 @@ def run(pytester: pytest.Pytester, *args: str, run_dir: Path | None = None, targ
         args = ("--judge=none", *args)
     if not any(arg.startswith("--report") for arg in args):
         args = ("--report=none", *args)
-    result = pytester.runpytest_subprocess(
-        "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"), "-p", "no:cacheprovider",
-        str(target), "--run-dir", str(run_dir), *args,
-    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as outer:
+        outer.delenv("PYTEST_XDIST_WORKER", raising=False)  # the run is nobody's worker, though this test may be one's
+        result = pytester.runpytest_subprocess(
+            "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"), "-p", "no:cacheprovider",
+            str(target), "--run-dir", str(run_dir), *args,
+        )  # fmt: skip
     return Inner(run_dir, int(result.ret), "\n".join(result.outlines), "\n".join(result.errlines))

@@ -25,10 +25,10 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsbeval.results import Row
-from dsbeval.stats import Sums, clustered_mean
+if TYPE_CHECKING:
+    from dsbeval.results import Row
 
 _TRIAL = re.compile(r"~t([1-9]\d*)$")
 PRECISIONS = (0.01, 0.02, 0.03)
@@ -56,6 +56,8 @@ def summarise(rows: Sequence[Row], trials: int) -> dict[str, Any] | None:
 
     Rates are fractions. ``trials_for`` gives, by half the width of the interval, how many trials are needed.
     """
+    from dsbeval.stats import clustered_mean
+
     if trials < 2:
         return None
     passes: dict[str, list[bool]] = defaultdict(list)
@@ -101,6 +103,8 @@ def trials_for(within: float, cases: int, half: float) -> int:
 
 def _limit(rates: Sequence[float], clusters: Sequence[str], within: float, trials: int) -> float | None:
     """Return the half width, over other conversations of the same kind, that no number of trials goes below."""
+    from dsbeval.stats import Sums
+
     sums = Sums.of(rates, clusters)
     size = len(sums.count)
     if size < 2:

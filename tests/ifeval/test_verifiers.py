@@ -221,6 +221,8 @@ def test_a_shift_of_everything_changes_nothing_but_the_window(edges: list[tuple[
     for data in (before, after):
         data.pop("window_s")
         data["samples"].pop("window")
+    said = [[start + by, end + by] for start, end in before["samples"].pop("speech")]
+    assert after["samples"].pop("speech") == said  # in samples of the session
     assert before == after
 
 
