@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 JOBS ?= 2
 
-.PHONY: setup demo test lint clean
+.PHONY: setup demo test test-all lint clean
 
 setup: $(STAMP)
 
@@ -24,6 +24,10 @@ demo: setup
 	$(BIN)/pytest cases/ifeval --sample=9 --levels=L0,L1,L2 -n $(JOBS) --tb=no -rN -o console_output_style=count || test $$? -eq 1
 
 test: setup lint
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not thorough"
+
+# With the tests that take long and vary what others show (tests/thorough.txt).
+test-all: setup lint
 	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 lint: setup

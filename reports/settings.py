@@ -36,7 +36,6 @@ from dsbeval.judge.cost import parse_price
 from dsbeval.judge.pas import PAS_PASS
 from dsbeval.judge.prompts import VERSION as PROMPT_VERSION
 from dsbeval.loading import checkpoint_files, parse_args
-from dsbeval.models import load_needs
 from dsbeval.placing import HOST
 from dsbeval.recording import FORMATS
 from dsbeval.replay.grid import DYADS, IFEVAL, Grid
@@ -398,7 +397,7 @@ def read_settings(config: pytest.Config) -> Settings:
         window_s=get("--window"),
         ifeval=grid is None or grid.holds(IFEVAL),
         text_only=get("--text-only"),
-        garble_watch=(get("--asr") or "pocketsphinx") if _is_watched(config, model, grid) else None,
+        garble_watch=(get("--asr") or "pocketsphinx") if _is_watched(config, grid) else None,
         with_runs=() if hasattr(config, "workerinput") else _paths(config, get("--with-run")),
     )
     if settings.partners or settings.replay is not None or get("--tasks") is not None or settings.repeats < 1:
@@ -418,14 +417,15 @@ def read_settings(config: pytest.Config) -> Settings:
     return settings
 
 
-def _is_watched(config: pytest.Config, model: str, grid: Grid | None) -> bool:
+def _is_watched(config: pytest.Config, grid: Grid | None) -> bool:
     """Return whether conversations are watched for garble: as asked, or else where a model of the run is known to need it."""
     get = config.getoption
     if get("--garble-watch") is not None:
         return bool(get("--garble-watch"))
     if grid is not None or get("--text-only") or not _asks_for_dyads(config):
         return False
-    needs = [load_needs(name) for name in (model, *get("--partner"))]
+    placement = placement_of(config)
+    needs = (one.needs for one in (placement.model, *placement.partners))
     return any(one.garble_watch for one in needs if one is not None)
 
 
