@@ -54,6 +54,7 @@ const show = async () => {
   dsb.fit();
   main.dataset.page = page;
   main.dataset.ready = String(mine);
+  performance.mark("ready");
   for (const link of document.querySelectorAll("#nav a")) {
     const here = link.dataset.page === (BELONGS[page] || page);
     if (here) link.setAttribute("aria-current", "page");
