@@ -12,18 +12,21 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
 from dsbeval.results import RunFolder
-from tests.report.browser import MISSING, Page, start
-from tests.report.runs import CASES, dyadic_run, ifeval_run
+from tests.reports.browser import open_browser
+from tests.reports.html.page import Page
+from tests.reports.html.runs import CASES, dyadic_run, ifeval_run
 
 BYTES, READY_S, MEMORY = 15e6, 2.0, 1e9
 LOADS = 5
@@ -110,11 +113,13 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=1038)
     parser.add_argument("--dyads", type=int, default=7560)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        root = Path(name)
+    with ExitStack() as stack:
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         runs = [("case", RunFolder.open(arguments.run) if arguments.run else many_cases(root, arguments.cases)),
                 ("dyad", many_dyads(root, arguments.dyads))]  # fmt: skip
-        driver = None if MISSING else start(root / "profile")
+        driver = None
+        if shutil.which("chromedriver"):
+            driver = stack.enter_context(open_browser(root / "profile"))
         for kind, folder in runs:
             out = root / f"report-{kind}"
             count = len(folder.cases())
@@ -133,8 +138,6 @@ def main() -> None:
                     "MB",
                     100,
                 )
-        if driver is not None:
-            driver.quit()
 
 
 if __name__ == "__main__":

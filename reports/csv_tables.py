@@ -139,6 +139,14 @@ def _ifeval(data: Mapping[str, Any]) -> dict[str, Table]:
         ),
         "matched_audio": (("role", *RATE), [[role, *_rate(cell)] for role, cell in data["matched_audio"].items()]),
         "latency": _keyed("action", data["latency"], skip=("limits_s",)),
+        "trials": (
+            ("figure", "k", "rate", "n", "ci95_low", "ci95_high"),
+            [
+                [figure, k, cell["rate"], cell["n"], *_limits(cell)]
+                for figure in ("pass_hat_k", "pass_at_k")
+                for k, cell in data.get("trials", {}).get(figure, {}).items()
+            ],
+        ),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dsbeval.stats import SMALL_N
 from reports.comparison import FAMILIES
 from reports.html.addresses import cases_at, conversations_at
 from reports.html.notices import Notice
@@ -69,14 +70,20 @@ def _metrics(against: Ref) -> list[Block]:
 def _metric(one: Ref) -> list[dict[str, Any]]:
     shares = one["unit"].value == "points"
     form, signed = ("pct", "points") if shares else ("f2", "+f2")
+    few = min(one["n_base"].value, one["n_new"].value) < SMALL_N
     delta: list[Part] = [one["delta"].number(signed)]
     limits = one["ci95"]
-    if limits.value is not None:
+    if limits.value is not None and not few:
         delta += [" ", small("[", limits[0].number(signed), ", ", limits[1].number(signed), "]")]
     verdict = str(one["verdict"].value)
+    values = [plain(one["base"], form), plain(one["new"], form)]
+    if few and one["counts"].value is not None:
+        counts = one["counts"]
+        values = [
+            {"p": [counts[k].number("int"), "/", one[f"n_{of}"].number("int")]} for k, of in enumerate(("base", "new"))
+        ]
     return [
-        plain(one["base"], form),
-        plain(one["new"], form),
+        *values,
         {"p": delta},
         plain(one["n_new"], "int"),
         {"p": [one["p_holm"].number("p")] if one["p_holm"].value is not None else []},

@@ -42,8 +42,18 @@ def compare_runs(
         "schema": SCHEMA,
         "runs": [name for name, *_ in runs],
         "changes": [None, *(difference(runs[0][2], summary) for *_, summary in runs[1:])],
-        "against": [None, *(compare(first, side, allow_unlike=allow_unlike) for side in sides[1:])],
+        "against": [None, *(_counted(compare(first, side, allow_unlike=allow_unlike)) for side in sides[1:])],
     }
+
+
+def _counted(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a comparison whose shares have the counts behind them, which is what is shown of few cases."""
+    metrics = []
+    for entry in found["metrics"]:
+        share = entry["unit"] == "points" and entry["family"] != "effect" and entry["base"] is not None
+        counts = [round(entry[of] * entry[f"n_{of}"], 2) for of in ("base", "new")] if share else None
+        metrics.append({**entry, "counts": counts})
+    return {**found, "metrics": metrics}
 
 
 def difference(base: Any, new: Any) -> Any:

@@ -162,7 +162,13 @@ def _average(matrix: Ref, i: int) -> dict[str, Any]:
     value = matrix["row_average"][i]
     if value.value is None:
         return {"p": []}
-    return {"p": [value.number("f2"), " ", small(matrix["row_cells"][i].number("int"), " cells")]}
+    limits = matrix.get("row_ci95", i)
+    between = (
+        [" ", small("[", limits[0].number("f2"), ", ", limits[1].number("f2"), "]")]
+        if limits is not None and limits.value
+        else []
+    )
+    return {"p": [value.number("f2"), *between, " ", small(matrix["row_cells"][i].number("int"), " cells")]}
 
 
 def _published_scores(root: Ref, task: str) -> Block | None:

@@ -59,6 +59,15 @@ def of_dyads(root: Ref) -> list[Notice]:
                 "note", ("Conversations of earlier runs are in the figures, and not in the list: ", label(names), ".")
             )
         )
+    if (garble := data.get("garble")) is not None:
+        parts = [garble[key].number("int") for key in ("watched", "flagged", "recorded_again", "garbled")]
+        words = (
+            " conversations were watched for garbled speech: ",
+            " flagged, ",
+            " recorded again, ",
+            " garbled to the end.",
+        )
+        out.append(Notice("note", tuple(one for pair in zip(parts, words, strict=True) for one in pair)))
     if not data["judges"]:
         out.append(
             Notice(

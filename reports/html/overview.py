@@ -9,16 +9,16 @@ from dsbeval.ifeval.pack import LEVELS
 from reports.html import notices
 from reports.html.addresses import OUTCOMES, cases_at
 from reports.html.overview_judge import judge_section
-from reports.html.overview_time import latency, realtime, services
+from reports.html.overview_time import latency, realtime, services, trials
 from reports.html.page import (
     Block,
     Part,
     Ref,
     drawn,
+    gap_cell,
     label,
     mean,
     of_run,
-    plain,
     rate,
     section,
     side_by_side,
@@ -49,6 +49,8 @@ def overview(view: View, plots: Mapping[str, str]) -> dict[str, Any]:
             section("roles", "By role", *_roles(scored, plots)),
             section("latency", "When it acted", *latency(scored, plots)),
         ]
+        if again := trials(scored):
+            sections.append(section("trials", "Trials", *again))
     sections += [
         section(f"judge-{k}", f"Persona adherence: judge {judge}", *judge_section(view, judge, plots, k))
         for k, judge in enumerate(view.keys("judges"))
@@ -192,24 +194,17 @@ def _effects(view: View) -> list[Block]:
             "Effects, percentage points",
             ["effect", *SUBSETS.values()],
             rows,
-            note="Entailment Gap: what inferring the behaviour costs against being told it. n of both sides in brackets.",
+            note="Entailment Gap: what inferring the behaviour costs against being told it. n of both sides in brackets; of "
+            "fewer than ten cases, the pairs that passed at one level only.",
         ),
     ]
 
 
 def _effect(found: Ref | None, effect: str) -> dict[str, Any]:
-    if found is None or found.get(effect) is None or found[effect].value is None:
+    if found is None or found[effect].value is None:
         return {"p": []}
-    if found.change:
-        return {"p": [found[effect].number("points")], "tone": "change"}
-    parts: list[Part] = [found[effect].number("points")]
-    if (limits := found.get("ci95", effect)) is not None and limits.value is not None:
-        parts += [" ", small("[", limits[0].number("points"), ", ", limits[1].number("points"), "]")]
-    sides = found["n"][effect]
-    parts += [" ", small("(", sides[0].number("int"), ", ", sides[1].number("int"), ")")]
-    if (chance := found.get("p", effect)) is not None and chance.value is not None:
-        parts += [" ", small("p ", chance.number("p"))]
-    return {"p": parts}
+    names = ("ci95", "n", "pairs", "gained", "lost", "p")
+    return gap_cell(found[effect], {name: found[name][effect] for name in names} if not found.change else {})
 
 
 def _actions(view: View) -> list[Block]:
@@ -285,23 +280,13 @@ def _roles(view: View, plots: Mapping[str, str]) -> list[Block]:
             "By role",
             ["role", "IAS, %", "Entailment Gap, points", "matched audio, %"],
             rows,
-            note="Matched audio: one recording under several roles, so a difference is the prompt's.",
+            note="p by Holm over the roles. Matched audio: one recording under several roles, so a difference is the prompt's.",
         ),
     ]
 
 
 def _role_gap(root: Ref, role: str) -> dict[str, Any]:
     found = root.get("gaps", "by_role", role)
-    if found is not None and not found.change and found["gap"].value is not None:
-        limits, sides = found["ci95"], found["n"]
-        parts: list[Part] = [found["gap"].number("points")]
-        if limits.value is not None:
-            parts += [" ", small("[", limits[0].number("points"), ", ", limits[1].number("points"), "]")]
-        return {"p": [*parts, " ", small("(", sides[0].number("int"), ", ", sides[1].number("int"), ")")]}
-    gap = root.get("by_role_gap", role)
-    if gap is None or gap.value is None:
+    if found is None or found["gap"].value is None:
         return {"p": []}
-    if gap.change:
-        return plain(gap, "points")
-    sides = root["by_role_gap_n"][role]
-    return {"p": [gap.number("points"), " ", small("(", sides[0].number("int"), ", ", sides[1].number("int"), ")")]}
+    return gap_cell(found["gap"], {} if found.change else {**dict(found.items()), "p": found["p_holm"]})

@@ -6,17 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reports.html.addresses import cases_at
-from reports.html.page import (
-    Block,
-    Part,
-    Ref,
-    drawn,
-    label,
-    link,
-    of_run,
-    plain,
-    table,
-)
+from reports.html.page import Block, Part, Ref, drawn, label, link, mean, of_run, plain, table
 from reports.html.view import View
 
 
@@ -57,6 +47,35 @@ def latency(view: View, plots: Mapping[str, str]) -> list[Block]:
             "barge-in, where it was speaking. none: it gave no onset or no offset.",
         ),
     ]
+
+
+def trials(view: View) -> list[Block]:
+    """Return what the spread over trials of a case says, or nothing where each was tried once."""
+    part = view.part("trials")
+    if not any(side.root.get("pass_at_1") is not None for side in part.sides):
+        return []
+    rows = part.rows(["pass@1"], lambda root: [rate_of(root.get("pass_at_1"))]) + part.rows(
+        ["alike in every trial"], lambda root: [plain(root.get("alike"), "pct")]
+    )
+    for name, title in (("pass_hat_k", "pass^{}"), ("pass_at_k", "pass@{}")):
+        for k in (key for key in part.keys(name) if key != "1"):
+            rows += part.rows([label(title.format(k))], lambda root, name=name, k=k: [rate_of(root.get(name, k))])
+    for half in part.keys("trials_for"):
+        needed = label(f"trials for an interval of ± {100 * float(half):g} points")
+        rows += part.rows([needed], lambda root, half=half: [plain(root.get("trials_for", half), "int")])
+    return [
+        table(
+            "Trials, % of cases",
+            ["", "value"],
+            rows,
+            note="Over cases with a verdict in every trial; pass^k: k trials of a case all pass, pass@k: one of them does.",
+        )
+    ]
+
+
+def rate_of(cell: Ref | None) -> dict[str, Any]:
+    """Return a table cell of a rate that has no count of passes."""
+    return mean(cell, "pct", "rate")
 
 
 def services(view: View) -> list[Block]:

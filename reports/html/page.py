@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dsbeval.stats import SMALL_N
+
 Part = str | dict[str, Any]
 Parts = list[Part]
 Block = dict[str, Any]
@@ -92,6 +94,30 @@ def mean(cell: Ref | None, form: str = "f1", name: str = "mean") -> dict[str, An
         return {"p": [cell[name].number(form)], "tone": "change"}
     parts: Parts = [cell[name].number(form)]
     return {"p": [*parts, *interval(cell, form), " ", {"small": ["n ", cell["n"].number("int")]}]}
+
+
+def gap_cell(gap: Ref, of: Mapping[str, Ref]) -> dict[str, Any]:
+    """Return a table cell of a difference of two rates: points, interval, n of both sides, p; of few cases the pairs that moved.
+
+    ``of`` has ``ci95``, ``n``, ``pairs``, ``gained``, ``lost`` and ``p``; it is empty for a change.
+    """
+    if gap.change:
+        return {"p": [gap.number("points")], "tone": "change"}
+    if min(of["n"].value) < SMALL_N:
+        moved = (
+            of["gained"].number("int"),
+            " gained, ",
+            of["lost"].number("int"),
+            " lost of ",
+            of["pairs"].number("int"),
+        )
+        return {"p": list(moved)}
+    parts: Parts = [gap.number("points")]
+    limits = of["ci95"]
+    if limits.value is not None:
+        parts += [" ", small("[", limits[0].number("points"), ", ", limits[1].number("points"), "]")]
+    parts += [" ", small("(", of["n"][0].number("int"), ", ", of["n"][1].number("int"), ")")]
+    return {"p": [*parts, *([" ", small("p ", of["p"].number("p"))] if of["p"].value is not None else [])]}
 
 
 def interval(cell: Ref, form: str) -> Parts:

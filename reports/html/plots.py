@@ -55,6 +55,7 @@ _STYLE: dict[str, Any] = {
     "xtick.labelcolor": MUTED,
     "ytick.labelcolor": MUTED,
     "xtick.major.size": 0,
+    "xtick.major.pad": 7,
     "ytick.major.size": 0,
     "legend.frameon": False,
     "legend.fontsize": 10.5,

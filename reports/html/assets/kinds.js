@@ -5,6 +5,9 @@
 const yes = (value) => (value === true ? "yes" : value === false ? "no" : "");
 const partOf = (name, text) => (text ? [name, text] : null);
 
+// A trial after the first is called ID~tN.
+const caseOf = (row) => row.id.split("~")[0];
+const trialOf = (row) => row.id.split("~t")[1] || "1";
 const pairOf = (row) => (row.model_a ? [row.model_a, row.model_b].sort().join(" ~ ") : "");
 const brief = (model) => model.slice(model.lastIndexOf("/") + 1);
 const side = (row, of) => (row[`model_${of}`] ? `${brief(row[`model_${of}`])} (${row[`role_${of}`]})` : "–");
@@ -51,15 +54,17 @@ dsb.kinds = {
     words: (row) => `${row.id} ${row.message || ""}`,
     neighbours: (row, all) =>
       [
-        partOf("The same conversation at other levels", all.filter((other) => other.id !== row.id && other.role === row.role && other.probe === row.probe && other.instance === row.instance)),
-        partOf("The same recording in other roles", row.audio_key ? all.filter((other) => other.audio_key === row.audio_key && other.role !== row.role) : []),
+        partOf("Other trials", all.filter((other) => other.id !== row.id && caseOf(other) === caseOf(row))),
+        partOf("The same conversation at other levels", all.filter((other) => caseOf(other) !== caseOf(row) && trialOf(other) === trialOf(row) && other.role === row.role && other.probe === row.probe && other.instance === row.instance)),
+        partOf("The same recording in other roles", row.audio_key ? all.filter((other) => other.audio_key === row.audio_key && other.role !== row.role && trialOf(other) === trialOf(row)) : []),
       ].filter((found) => found && found[1].length),
-    neighbour: (row, other) => (row.role === other.role ? other.level : `${other.role} ${other.level}`),
+    neighbour: (row, other) => (caseOf(row) === caseOf(other) ? `trial ${trialOf(other)}` : row.role === other.role ? other.level : `${other.role} ${other.level}`),
     about: (row) => [
       ["role", dsb.report.names[row.role] ? `${row.role} ${dsb.report.names[row.role]}` : row.role],
       ["probe", dsb.report.names[row.probe] ? `${row.probe} ${dsb.report.names[row.probe]}` : row.probe],
       ["level", row.level],
       ["instance", `instance ${row.instance}`],
+      ...(trialOf(row) === "1" ? [] : [["trial", `trial ${trialOf(row)}`]]),
     ],
   },
 

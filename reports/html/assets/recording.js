@@ -77,7 +77,7 @@ dsb.showRecording = async (kind, into, name, query) => {
       "header",
       { class: "verdict" },
       dsb.h("h1", { tabindex: "-1" }, many ? dsb.label(name) : [dsb.badge(own.outcome), " ", dsb.h("span", { dir: "auto" }, sentence || name)]),
-      rest && !many ? dsb.h("p", { class: "rest" }, rest, own.borderline ? "" : "") : null,
+      rest && !many ? dsb.h("p", { class: "rest" }, rest) : null,
       dsb.h("p", { class: "about" }, dsb.label(name), of.about(own).map(([title, text]) => [" · ", dsb.h("span", { class: "unseen" }, `${title} `), dsb.h("span", { class: "label" }, text)]))
     )
   );

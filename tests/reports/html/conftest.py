@@ -1,4 +1,4 @@
-"""One browser for all tests of the report, and run folders that several of them look at."""
+"""Run folders that several tests of the report look at, and what opens their reports in the browser."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ import pytest
 from dsbeval.results import RunFolder
 from reports.html.modes import Audio
 from reports.html.site import Run, write_report
-from tests.report.browser import MISSING, Page, start
-from tests.report.runs import CASES, dyadic_run, ifeval_run
+from tests.reports.html.page import Page
+from tests.reports.html.runs import CASES, dyadic_run, ifeval_run
 
+FEW = CASES[3:5]
+"""Two barge-ins, which a turn-based agent cannot yield to."""
 BROKEN = "IFD-R3-C2-i1-L2"
 CUT = "IFD-R4-C1-i1-L2"
 
@@ -43,23 +45,13 @@ def make(folder: RunFolder, audio: Audio = "none", out: Path | None = None) -> M
     return Made(folder, run, write_report([run], out or folder.report, audio=audio))
 
 
-@pytest.fixture(scope="session")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Return the browser."""
-    if MISSING:
-        pytest.skip(MISSING)
-    browser = start(tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.quit()
-
-
 @pytest.fixture
-def look(driver: Any) -> Iterator[Callable[..., Page]]:
+def look(chrome: Any) -> Iterator[Callable[..., Page]]:
     """Return what opens a report; at the end every page that was opened is checked."""
     pages: list[Page] = []
 
     def look(page: Path, home: Path | None = None) -> Page:
-        pages.append(Page(driver, page.resolve().as_uri(), (home or page.parent).resolve().as_uri() + "/"))
+        pages.append(Page(chrome, page.resolve().as_uri(), (home or page.parent).resolve().as_uri() + "/"))
         return pages[-1]
 
     yield look
@@ -80,9 +72,16 @@ def turn_based(tmp_path_factory: pytest.TempPathFactory) -> Made:
     })  # fmt: skip
     (folder.root / "errors").mkdir()
     (folder.root / "errors" / f"{BROKEN}.txt").write_text("Traceback (most recent call last):\nRuntimeError: broke\n")
+    return make(folder, "linked")
+
+
+@pytest.fixture(scope="session")
+def moved(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Return the portable report of a run of two cases, moved away from its run."""
+    folder = ifeval_run(tmp_path_factory.mktemp("runs") / "few", "turn_based", FEW)
     made = make(folder, "portable")
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "a folder, moved"
-    shutil.move(folder.report, elsewhere)  # a portable report needs nothing of its run
+    shutil.move(folder.report, elsewhere)
     return Made(folder, made.run, elsewhere / "index.html")
 
 

@@ -17,14 +17,14 @@ from dsbeval.results import RunFolder
 from reports.html.comparison import compare_runs, difference
 from reports.html.shown import at, formatted
 from reports.html.site import Run, write_report
-from tests.report.browser import Page
-from tests.report.conftest import CASES, Made
-from tests.report.runs import ifeval_run
-from tests.report.test_pages import LOOSE, NAMES, NUMBERS
+from tests.reports.html.conftest import CASES, FEW, Made
+from tests.reports.html.page import Page
+from tests.reports.html.runs import ifeval_run
+from tests.reports.html.test_pages import LOOSE, NAMES, NUMBERS
 
 Look = Callable[..., Page]
-OTHER = CASES[3:5]
-"""Barge-ins: what a turn-based agent fails, an oracle does not."""
+OTHER = FEW[1:]
+"""A barge-in: a turn-based agent fails, an oracle does not."""
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from reports.csv_tables import tables, write_tables
 from reports.markdown import markdown
 from reports.summary import build
 from tests.inner import ROOT
-from tests.report.conftest import BROKEN, CUT, Made
-from tests.report.runs import fingerprint
+from tests.reports.html.conftest import BROKEN, CUT, Made
+from tests.reports.html.runs import fingerprint
 
 SCHEMA = json.loads((ROOT / "docs" / "summary.schema.json").read_text(encoding="utf-8"))
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import re
 import shutil
-import threading
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +15,10 @@ from hypothesis import strategies as st
 
 from dsbeval.results import RunFolder
 from reports.html.shown import FORMATS, at, formatted
-from tests.report.browser import Page
-from tests.report.conftest import BROKEN, CASES, CUT, Made, make
-from tests.report.runs import fingerprint
+from tests.reports.browser import served
+from tests.reports.html.conftest import BROKEN, CASES, CUT, Made, make
+from tests.reports.html.page import Page
+from tests.reports.html.runs import fingerprint
 
 Look = Callable[..., Page]
 
@@ -105,11 +103,11 @@ def _facts(page: Page) -> Iterator[tuple[str, ...]]:
         st.floats(-1e6, 1e6) | st.sampled_from([0.3125, -0.0625, 0.125, 2.5, 1.005, -0.0004, 0.0, 1.0]), min_size=20
     )
 )
-def test_a_number_is_rounded_as_in_the_terminal(driver: Any, turn_based: Made, values: list[float]) -> None:
-    if not driver.current_url.startswith(turn_based.page.as_uri()):
-        driver.get(turn_based.page.as_uri())
+def test_a_number_is_rounded_as_in_the_terminal(chrome: Any, turn_based: Made, values: list[float]) -> None:
+    if not chrome.current_url.startswith(turn_based.page.as_uri()):
+        chrome.get(turn_based.page.as_uri())
     forms = [form for form in FORMATS if form not in ("raw", "+int", "int")]
-    told = driver.execute_script(
+    told = chrome.execute_script(
         "return arguments[0].map((form) => arguments[1].map((value) => dsb.format(form, value)))", forms, values
     )
     assert told == [[formatted(value, form) for value in values] for form in forms]
@@ -254,14 +252,14 @@ def test_a_damaged_recording_leaves_the_rest(look: Look, turn_based: Made, tmp_p
     assert page.js("return document.querySelector('audio').getAttribute('src')").startswith("../recordings/")
 
 
-def test_a_piece_of_data_that_is_missing_is_named(look: Look, turn_based: Made, tmp_path: Path, driver: Any) -> None:
+def test_a_piece_of_data_that_is_missing_is_named(look: Look, turn_based: Made, tmp_path: Path, chrome: Any) -> None:
     there = tmp_path / "report"
     shutil.copytree(turn_based.page.parent, there)
     (there / "data" / "r0-case-0.js").unlink()
     page = look(there / "index.html").open("#/cases")
     page.go(f"#/case/{CASES[0]}")
     assert "data/r0-case-0.js is missing" in page.text()
-    driver.get_log("browser")  # the browser has complained of it, and rightly
+    chrome.get_log("browser")  # the browser has complained of it, and rightly
 
 
 # Width, theme, hosts
@@ -285,21 +283,12 @@ def test_light_and_dark(look: Look, turn_based: Made) -> None:
     assert page.js("return document.documentElement.dataset.theme") == "auto"
 
 
-def test_a_static_host_serves_it(look: Look, turn_based: Made, driver: Any) -> None:
-    handler = partial(_Quiet, directory=str(turn_based.page.parent))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        home = f"http://127.0.0.1:{server.server_port}/"
-        page = Page(driver, home, home).open("#/cases")
+def test_a_static_host_serves_it(moved: Made, chrome: Any) -> None:
+    with served(moved.page.parent) as host:
+        page = Page(chrome, f"{host}/", f"{host}/").open("#/cases")
         page.click("tbody th a")
         page.until("document.querySelector('.wave')")
         page.click(".play")
         page.until("document.querySelector('audio').currentTime > 0.1")
         page.check()
-        page.driver.get("about:blank")
-        server.shutdown()
-
-
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        chrome.get("about:blank")

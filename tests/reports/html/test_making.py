@@ -21,17 +21,10 @@ from dsbeval.results import RunFolder
 from reports.html.peaks import PEAKS_PER_S, peaks
 from reports.html.site import Run, write_report
 from tests.inner import run
-from tests.report.conftest import CASES, Made
-from tests.report.runs import fingerprint, ifeval_run
+from tests.reports.html.conftest import CASES, FEW, Made
+from tests.reports.html.runs import fingerprint
 
 pytest_plugins = ["pytester"]
-FEW = CASES[3:5]
-
-
-@pytest.fixture(scope="module")
-def few(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return a run of two cases."""
-    return Run.read(ifeval_run(tmp_path_factory.mktemp("runs") / "few", "silent", FEW), "few")
 
 
 def test_a_run_ends_with_its_report(pytester: pytest.Pytester) -> None:
@@ -48,32 +41,32 @@ def test_a_run_ends_with_its_report(pytester: pytest.Pytester) -> None:
 def test_a_report_that_cannot_be_written_fails_no_run(pytester: pytest.Pytester) -> None:
     blocked = pytester.path / "run" / "report"
     inner = run(pytester, "--model=silent", "--levels=L2", "--roles=R1", "--probes=C1", "--limit=1", "--report=linked",
-                "-p", "tests.report.blocking", run_dir=blocked.parent)  # fmt: skip
+                "-p", "tests.reports.html.blocking", run_dir=blocked.parent)  # fmt: skip
     assert inner.status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
     assert "report: not made: " in inner.out
 
 
-def test_the_command_makes_a_folder_that_can_go_anywhere(few: Run) -> None:
-    done = CliRunner().invoke(main, ["report", str(few.folder.root)])
+def test_the_command_makes_a_folder_that_can_go_anywhere(moved: Made) -> None:
+    done = CliRunner().invoke(main, ["report", str(moved.folder.root)])
     assert done.exit_code == 0, done.output
-    report = few.folder.report
+    report = moved.folder.report
     assert done.output == f"report: {report / 'index.html'}\n"
     clips = sorted((report / "audio" / "r0").glob("*.opus"))
     assert [clip.stem for clip in clips] == sorted(FEW)
     for clip in clips:
-        made, original = sf.info(clip), sf.info(few.folder.recordings / f"{clip.stem}.stereo.wav")
+        made, original = sf.info(clip), sf.info(moved.folder.recordings / f"{clip.stem}.stereo.wav")
         assert (made.channels, made.frames) == (2, original.frames)
         assert clip.stat().st_size < original.frames * 4 / 8
-    assert json.loads((report / "summary.json").read_text()) == json.loads(json.dumps(few.summary))
+    assert json.loads((report / "summary.json").read_text()) == json.loads(json.dumps(moved.summary))
 
 
-def test_clips_are_made_once_and_again_when_a_recording_is_newer(few: Run, tmp_path: Path) -> None:
+def test_clips_are_made_once_and_again_when_a_recording_is_newer(moved: Made, tmp_path: Path) -> None:
     def stamps() -> dict[str, int]:
-        write_report([few], tmp_path, audio="portable")
+        write_report([moved.run], tmp_path, audio="portable")
         return {clip.name: clip.stat().st_mtime_ns for clip in tmp_path.glob("audio/r0/*.opus")}
 
     first = stamps()
-    recording = few.folder.recordings / f"{FEW[0]}.stereo.wav"
+    recording = moved.folder.recordings / f"{FEW[0]}.stereo.wav"
     kept = recording.stat()
     os.utime(recording, ns=(kept.st_atime_ns, max(first.values()) + 10**9))
     second = stamps()

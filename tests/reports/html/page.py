@@ -1,37 +1,14 @@
-"""A real headless Chromium for the tests of the report: one for all of them, and what they ask of a page."""
+"""What the tests of the report ask of a page in the browser."""
 
 from __future__ import annotations
 
-import json
-import shutil
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from selenium import webdriver
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.action_chains import ActionChains
+from tests.reports.browser import requested
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-MISSING = None if BROWSER and DRIVER else "no Chromium here: install the packages chromium and chromium-driver"
 WAIT_S = 20.0
-FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--no-first-run", "--window-size=1360,900", "--force-device-scale-factor=1",
-)  # fmt: skip
-
-
-def start(profile: Path) -> webdriver.Chrome:
-    """Return a fresh browser with a profile folder of its own."""
-    options = Options()
-    options.binary_location = str(BROWSER)
-    for flag in (*FLAGS, f"--user-data-dir={profile}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    return webdriver.Chrome(options=options, service=Service(str(DRIVER)))
 
 
 class Page:
@@ -104,6 +81,8 @@ class Page:
 
     def press(self, *keys: str) -> None:
         """Press keys wherever the focus is."""
+        from selenium.webdriver.common.action_chains import ActionChains
+
         ActionChains(self.driver).send_keys(*keys).perform()
 
     def width(self, pixels: int, height: int = 900) -> None:
@@ -115,8 +94,7 @@ class Page:
 
     def requests(self) -> list[str]:
         """Return the addresses that were asked for since the last call."""
-        events = (json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance"))
-        return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return requested(self.driver)
 
     def check(self) -> None:
         """Assert that the console is clean and that every request stayed at home."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.report import axe
-from tests.report.browser import Page
-from tests.report.conftest import BROKEN, CASES, Made
+from tests.reports.browser import node_tool
+from tests.reports.html.conftest import BROKEN, CASES, Made
+from tests.reports.html.page import Page
 
 Look = Callable[..., Page]
 RUN = """
@@ -24,15 +24,15 @@ RUN = """
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing(look: Look, turn_based: Made, pytestconfig: pytest.Config, theme: str) -> None:
-    checker = axe.source(pytestconfig)
+def test_axe_finds_nothing(look: Look, turn_based: Made, theme: str) -> None:
+    checker = node_tool("axe-core/axe.min.js").read_text(encoding="utf-8")
     page = look(turn_based.page)
     for to in ("#/overview", "#/cases", f"#/case/{CASES[3]}", f"#/case/{BROKEN}", "#/published", "#/about"):
         _check(page, to, theme, checker)
 
 
-def test_axe_finds_nothing_among_conversations(look: Look, conversations: Made, pytestconfig: pytest.Config) -> None:
-    checker = axe.source(pytestconfig)
+def test_axe_finds_nothing_among_conversations(look: Look, conversations: Made) -> None:
+    checker = node_tool("axe-core/axe.min.js").read_text(encoding="utf-8")
     page = look(conversations.page, conversations.folder.root)
     for to in ("#/dyads", "#/conversations", f"#/dyad/{conversations.run.rows[0]['id']}"):
         _check(page, to, "light", checker)
