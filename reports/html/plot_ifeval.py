@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from dsbeval.ifeval.crosstabs import OFFSETS, ONSETS, latency_of, limit_of
@@ -194,7 +195,7 @@ def _latency(names: Sequence[str], rows: Sequence[Sequence[Row]]) -> str:
                         lw=1.2 if marker == "x" else 0,
                     )
                     dots.set_urls([f"#/case/{row['id']}" for row, *_ in mine])
-            middle = sorted(value for _, value in found)[len(found) // 2]
+            middle = median(value for _, value in found)
             axes.plot([middle, middle], [at - 0.3, at + 0.3], color=MUTED, lw=2)
             del k
         many = len(names) > 1
