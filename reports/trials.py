@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dsbeval.stats import SMALL_N
+
 
 def trial_lines(found: Mapping[str, Any]) -> list[str]:
     """Return the lines of :func:`dsbeval.ifeval.trials.summarise`."""
@@ -28,5 +30,9 @@ def trial_lines(found: Mapping[str, Any]) -> list[str]:
 
 
 def _share(cell: Mapping[str, Any]) -> str:
-    limits = "" if cell["ci95"] is None else " [{:.1f}, {:.1f}]".format(*(100 * limit for limit in cell["ci95"]))
+    limits = (
+        ""
+        if cell["ci95"] is None or cell["n"] < SMALL_N
+        else " [{:.1f}, {:.1f}]".format(*(100 * limit for limit in cell["ci95"]))
+    )
     return f"{100 * cell['rate']:.1f}{limits}"

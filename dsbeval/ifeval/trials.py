@@ -56,7 +56,7 @@ def summarise(rows: Sequence[Row], trials: int) -> dict[str, Any] | None:
 
     Rates are fractions. ``trials_for`` gives, by half the width of the interval, how many trials are needed.
     """
-    from dsbeval.stats import clustered_mean
+    from dsbeval.stats import clustered_share
 
     if trials < 2:
         return None
@@ -71,7 +71,7 @@ def summarise(rows: Sequence[Row], trials: int) -> dict[str, Any] | None:
     counts = list(whole.values())
 
     def mean(values: Sequence[float]) -> dict[str, Any]:
-        found = clustered_mean(values, clusters)
+        found = clustered_share(values, clusters)  # of chances between 0 and 1 it is wide rather than narrow
         return {"rate": found.value, "n": found.n, "clusters": len(set(clusters)), "ci95": found.interval}
 
     ks = range(1, trials + 1)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from jsonschema import Draft202012Validator
 
 from dsbeval.cli import main
 from dsbeval.ifeval.episode import case_seed, room_seed
@@ -17,11 +18,12 @@ from dsbeval.ifeval.pack import each_trial, load_pack
 from dsbeval.ifeval.trials import split_trial, summarise, trial_id, trials_for, trials_in
 from reports.trials import trial_lines
 from tests.compare.runs import cases, floor
-from tests.inner import run
+from tests.inner import ROOT, run
 
 pytest_plugins = ["pytester"]
 
 Row = dict[str, Any]
+SCHEMA = ROOT / "docs" / "summary.schema.json"
 PACK = load_pack()
 CASES = cases(levels=["L1"])
 
@@ -150,6 +152,7 @@ def test_a_run_of_trials_scores_judges_and_resumes(pytester: pytest.Pytester) ->
     told = again.summary["ifeval"]["trials"]
     assert (told["trials"], told["cases"]) == (3, 3)
     assert "3 trials of 3 cases" in again.out
+    assert not list(Draft202012Validator(json.loads(SCHEMA.read_text())).iter_errors(again.summary))
     before = json.loads((again.run_dir / "report" / "summary.json").read_text())
     result = CliRunner().invoke(main, ["score", str(again.run_dir)])
     assert result.exit_code == 0, result.output
