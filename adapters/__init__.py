@@ -6,6 +6,7 @@ AGENTS: dict[str, str] = {
     "gpt_live": "adapters.gpt_live:GptLive",
     "f_actor": "adapters.f_actor:FActor",
     "moshi": "adapters.moshi:Moshi",
+    "personaplex": "adapters.personaplex:PersonaPlex",
     "oracle": "adapters.controls:Oracle",
     "contrarian": "adapters.controls:Contrarian",
     "silent": "adapters.controls:Silent",

@@ -128,13 +128,13 @@ class Engine:
 
     def close(self) -> None:
         """End streaming and let go of the models. A second call does nothing."""
-        with _ONE_AT_A_TIME:
+        with _ONE_AT_A_TIME:  # memory that is given back would break another engine's capture of a graph
             self._stop()
             self.lm_gen = self._mimi = self._owner = self._numbers = None
-        if self._setting.on_gpu:
-            import torch
+            if self._setting.on_gpu:
+                import torch
 
-            torch.cuda.empty_cache()
+                torch.cuda.empty_cache()
 
     @contextmanager
     def turn(self, owner: object) -> Iterator[None]:

@@ -66,7 +66,7 @@ def test_the_adapter_returns_what_the_package_returns(
     step = engine.step
 
     def noted(codes: Any) -> Any:
-        out = step(codes)
+        out: Any = step(codes)
         returned.append(out[0, :9, 0].tolist())
         return out
 

@@ -83,8 +83,8 @@ def lm_settings(codebooks: int, card: int = 64, dep_q: int | None = None) -> dic
 def mimi_settings(codebooks: int, card: int = 64) -> dict[str, Any]:
     from moshi.models import loaders
 
-    sizes = {
-        "seanet": {"dimension": 8, "n_filters": 2, "ratios": [48, 20], "n_residual_layers": 0},
+    sizes: dict[str, dict[str, Any]] = {
+        "seanet": {"dimension": 8, "n_filters": 2, "ratios": [960], "n_residual_layers": 0},
         "quantizer": {"dimension": 8, "n_q": codebooks, "bins": card, "input_dimension": 8, "output_dimension": 8},
         "transformer": {
             "d_model": 8, "num_heads": 2, "num_layers": 1, "context": CONTEXT, "dim_feedforward": 16, "input_dimension": 8,
@@ -201,7 +201,7 @@ def build_personaplex_for_fork(folder: Path, patch: pytest.MonkeyPatch) -> Path:
     return build_personaplex(folder, 8)
 
 
-def stored_voice(codebooks: int, frames: int = 7) -> dict[str, Any]:
+def stored_voice(codebooks: int, frames: int = 7, dim: int = 16) -> dict[str, Any]:
     """Return a voice in the form of the release: the model's input in each frame, and the token ring as it was left."""
     import torch
 
@@ -209,7 +209,7 @@ def stored_voice(codebooks: int, frames: int = 7) -> dict[str, Any]:
     ring = rng.integers(0, 2048, (1, 1 + 2 * codebooks, 4))
     ring[:, 0] = 3
     ring[:, 1 + codebooks :] = np.array(TONE[:codebooks])[None, :, None]
-    embeddings = rng.standard_normal((frames, 1, 1, 16)).astype(np.float32)
+    embeddings = rng.standard_normal((frames, 1, 1, dim)).astype(np.float32)
     return {"embeddings": torch.from_numpy(embeddings), "cache": torch.from_numpy(ring)}
 
 

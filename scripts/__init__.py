@@ -1,0 +1,1 @@
+"""Scripts that are run from the repository."""
