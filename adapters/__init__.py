@@ -8,6 +8,7 @@ AGENTS: dict[str, str] = {
     "moshi": "adapters.moshi:Moshi",
     "minicpm_o": "adapters.minicpm_o:MiniCPMo",
     "fun_audio_chat": "adapters.fun_audio_chat:FunAudioChat",
+    "personaplex": "adapters.personaplex:PersonaPlex",
     "oracle": "adapters.controls:Oracle",
     "contrarian": "adapters.controls:Contrarian",
     "silent": "adapters.controls:Silent",

@@ -61,7 +61,8 @@ def check_whole(lm: Any, file: Path) -> None:
     """
     from safetensors import safe_open
 
-    with safe_open(file, "pt") as opened:
+    reader: Any = safe_open
+    with reader(file, "pt") as opened:
         there = set(opened.keys())
     keep = int(lm.n_q) // 2
     missing = sorted(name for name in lm.state_dict() if name not in there and not _of_the_user(name, keep))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from moshi.models.lm import LMGen, LMModel
+from moshi.models import lm as package
 
 from tests.adapters import tiny_kyutai as tiny
 from tests.adapters.personaplex_prompts import FRAMES, PROMPTS, TEXT, USER, VOICE
@@ -25,7 +25,8 @@ CODEBOOKS = 8
 
 def tokens(lm: Any, kind: str) -> list[list[int]]:
     """Return the tokens of a conversation after a prompt: text, then the agent's codebooks, a row a frame."""
-    lm_gen = LMGen(lm, device="cpu", use_sampling=False, sample_rate=24_000, frame_rate=12.5, audio_silence_frame_cnt=6)
+    options: dict[str, Any] = {"device": "cpu", "sample_rate": 24_000, "frame_rate": 12.5, "audio_silence_frame_cnt": 6}
+    lm_gen: Any = package.LMGen(lm, use_sampling=False, **options)
     parts = PROMPTS[kind]
     with torch.no_grad(), lm_gen.streaming(1):
         lm_gen.text_prompt_tokens = TEXT if "text" in parts else []
@@ -43,7 +44,7 @@ def tokens(lm: Any, kind: str) -> list[list[int]]:
 def main() -> None:
     """Write the file beside this one."""
     torch.set_num_threads(1)
-    lm = LMModel(device="cpu", dtype=torch.float32, **tiny.personaplex_settings(CODEBOOKS)).eval()
+    lm = package.LMModel(device="cpu", dtype=torch.float32, **tiny.personaplex_settings(CODEBOOKS)).eval()
     state = {name: torch.from_numpy(tiny.drawn(name, tuple(old.shape))) for name, old in lm.state_dict().items()}
     lm.load_state_dict(state)
     made = {kind: tokens(lm, kind) for kind in PROMPTS}
