@@ -106,18 +106,19 @@ class Engine:
 
     def begin(self, owner: object, seed: int) -> None:
         """Give the engine to a session, in a fresh state."""
-        if self.lm_gen is None:
-            raise AgentError(f"agent {self.agent}: the agent is closed; load it again")
-        if self._owner is not None:
-            raise AgentError(
-                f"agent {self.agent}: a session is still open, and a loaded model serves one at a time; close it, or load the "
-                "agent a second time"
-            )
-        with self._alone(RandomNumbers(self._setting.device, 0)):
-            if self._streaming is None:
-                self._start()
-            self.reset()
-        self._owner, self._numbers = owner, RandomNumbers(self._setting.device, seed)
+        with GENERATORS:
+            if self.lm_gen is None:
+                raise AgentError(f"agent {self.agent}: the agent is closed; load it again")
+            if self._owner is not None:
+                raise AgentError(
+                    f"agent {self.agent}: a session is still open, and a loaded model serves one at a time; close it, or load "
+                    "the agent a second time"
+                )
+            with self._alone(RandomNumbers(self._setting.device, 0)):
+                if self._streaming is None:
+                    self._start()
+                self.reset()
+            self._owner, self._numbers = owner, RandomNumbers(self._setting.device, seed)
 
     def end(self, owner: object) -> None:
         """Take the engine back; from anybody else but its owner nothing is taken."""

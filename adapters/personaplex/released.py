@@ -55,7 +55,8 @@ class ReleasedSession(KyutaiSession):
         codebooks = self.engine.codebooks
         voice = self._voice
         if voice.audio is not None and not voice.codes:
-            voice.codes.extend(tuple(self.engine.encode(frame)[0, :, 0].tolist()) for frame in voice.frames)
+            codes = [tuple(self.engine.encode(frame)[0, :, 0].tolist()) for frame in voice.frames]
+            voice.codes.extend(codes)  # all of them or, when one breaks, none
             self.engine.reset_codec()
         frames = script(voice.codes, self._prompt, codebooks)
         stored = 0 if voice.embeddings is None else len(voice.embeddings)
