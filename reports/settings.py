@@ -54,10 +54,7 @@ class Settings:
     """The options of a run."""
 
     placement: Placement
-    """Where the agents run; what models.toml says of the model is in the three fields below."""
-    model: str
-    model_args: dict[str, object]
-    checkpoint: str | None
+    """The agents of the run, each in its place."""
     pack: Path
     levels: tuple[str, ...]
     roles: tuple[str, ...]
@@ -81,26 +78,38 @@ class Settings:
     acoustics: Acoustics
     dyadic: bool
     """Whether conversations of two agents are asked for."""
-    partners: tuple[str, ...]
-    """Whom the agent talks to; the agent's own name, and nothing at all, is self-play."""
     partner_args: dict[str, object]
     tasks: tuple[str, ...]
     repeats: int
     window_s: int
     ifeval: bool
     """Whether cases of DSB-IFEval are asked for: not where a folder that is replayed has none."""
-
-    @functools.cached_property
-    def replay(self) -> Grid | None:
-        """The recordings that are replayed; None where the run makes its own."""
-        return replayed(self.model, self.model_args)
-
     text_only: bool
     """Whether the conversations are of two text models, in writing."""
     garble_watch: str | None
     """The recogniser that compares speech with text; None where nobody does."""
     with_runs: tuple[Path, ...]
     """Earlier run folders whose conversations join the matrices."""
+
+    @property
+    def model(self) -> str:
+        """The agent under test, by the name it was asked for."""
+        return self.placement.model.name
+
+    @functools.cached_property
+    def model_args(self) -> dict[str, object]:
+        """Its arguments: the command line's, and those of models.toml."""
+        return dict(self.placement.model.args)
+
+    @property
+    def partners(self) -> tuple[str, ...]:
+        """Whom the agent talks to; the agent's own name, and nothing at all, is self-play."""
+        return tuple(partner.name for partner in self.placement.partners)
+
+    @functools.cached_property
+    def replay(self) -> Grid | None:
+        """The recordings that are replayed; None where the run makes its own."""
+        return replayed(self.model, self.model_args)
 
     @functools.cached_property
     def earlier(self) -> list[Earlier]:
@@ -155,7 +164,7 @@ class Settings:
         fingerprint: dict[str, Any] = {
             "agent": self.model,
             "agent_args": {key: self.model_args[key] for key in sorted(self.model_args)},
-            "checkpoint": _checkpoint(self.placement.model.spec, self.checkpoint),
+            "checkpoint": _checkpoint(self.placement.model.spec, self.placement.model.checkpoint),
             "pack": load_pack(self.pack).sha256,
             "seed": self.seed,
             "device": self.placement.device,
@@ -365,9 +374,6 @@ def read_settings(config: pytest.Config) -> Settings:
     grid = replayed(model, model_args)
     settings = Settings(
         placement=placement,
-        model=model,
-        model_args=model_args,
-        checkpoint=placement.model.checkpoint,
         pack=Path(get("--pack")).resolve(),
         levels=_names(get("--levels")),
         roles=_names(get("--roles")),
@@ -388,7 +394,6 @@ def read_settings(config: pytest.Config) -> Settings:
         latency=get("--latency"),
         acoustics=get("--acoustics"),
         dyadic=grid.holds(DYADS) if grid is not None else _asks_for_dyads(config),
-        partners=tuple(partner.name for partner in placement.partners),
         partner_args={
             key: value for key, value in partner_args.items() if key != "device" and not key.startswith(HOST)
         },

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dsbeval.audio import RATE, Signal
-from dsbeval.ifeval.scene import audible
 from dsbeval.ifeval.score import score_recording
-from dsbeval.recording import read_recording
-from dsbeval.vad import speech_timeline
+from dsbeval.recording import Recording, read_recording
+from dsbeval.results import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,16 +23,20 @@ USER, AGENT, WINDOW, LIMIT = "#0072B2", "#D55E00", "#F0E442", "#000000"
 
 def draw_case(recordings: Path, case: str, path: Path) -> None:
     """Draw the timeline of a recorded case into ``path`` (png or svg)."""
+    recording = read_recording(recordings, case)
+    draw(recording, score_recording(recording)[1], path)
+
+
+def draw(recording: Recording, row: Row, path: Path) -> None:
+    """Draw a recording with its row of the floor into ``path``."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    recording = read_recording(recordings, case)
-    verdict, row = score_recording(recording)
     figure, (top, bottom) = plt.subplots(2, 1, figsize=(11, 4.2), sharex=True, layout="constrained")
     user = [(s["start"] / RATE, s["end"] / RATE) for s in recording.meta["user"] if s["type"] == "speech"]
-    agent = [(s.start / RATE, s.end / RATE) for s in audible(recording.model, speech_timeline(recording.model))]
+    agent = [(start / RATE, end / RATE) for start, end in row["measurements"]["samples"]["speech"]]
     _channel(top, recording.user, user, USER, "user")
     _channel(bottom, recording.model, agent, AGENT, "agent")
     window = recording.meta["window"]
@@ -49,8 +52,7 @@ def draw_case(recordings: Path, case: str, path: Path) -> None:
     _words(bottom, [(token.sample / RATE, token.text.strip()) for token in recording.text])
     bottom.set_xlabel("seconds")
     bottom.set_xlim(0, recording.length / RATE)
-    outcome = "passed" if verdict.passed else "failed"
-    figure.suptitle(f"{case}: {outcome}\n{verdict.message}", fontsize=9, ha="left", x=0.01, wrap=True)
+    figure.suptitle(f"{row['id']}: {row['outcome']}\n{row['message']}", fontsize=9, ha="left", x=0.01, wrap=True)
     top.legend(loc="upper left", fontsize=7, framealpha=0.9)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)

@@ -25,8 +25,9 @@ from adapters.cascade.prompt import read_prompt
 from adapters.cascade.recognise import Recogniser, Recognition, load_recognition
 from adapters.cascade.voice import Mouth, Speech, Voice
 from adapters.cascade.words import SHORTEST_SOUND, Kind, RuleWriter, Writer
+from adapters.local import check_heard
 from dsbeval.agent import Agent, Capabilities, Emission, Interaction, Session
-from dsbeval.audio import RATE, Signal, check_signal
+from dsbeval.audio import RATE, Signal
 from dsbeval.errors import AgentError
 
 FRAME = 1920
@@ -111,9 +112,7 @@ class CascadeSession(Session):
         """Hear one frame and return one."""
         if self._recogniser is None:
             raise AgentError("agent cascade: the session is closed; open another one")
-        check_signal(heard, "agent cascade: heard")
-        if heard.size != FRAME:
-            raise AgentError(f"agent cascade: heard {heard.size} samples; a frame is {FRAME} at {RATE} Hz")
+        check_heard("cascade", heard, FRAME, RATE)
         act = self._policy.decide(self._hearing.push(heard), self._mouth.speaking, self._mouth.said_s)
         if isinstance(act, Say):
             self._mouth.start(self._speech(act))

@@ -6,8 +6,9 @@ from typing import Any
 
 from adapters.kyutai.engine import FRAME, RATE, Engine
 from adapters.kyutai.text import Transcriber
+from adapters.local import check_heard
 from dsbeval.agent import Emission, Session
-from dsbeval.audio import Signal, check_signal
+from dsbeval.audio import Signal
 from dsbeval.errors import AgentError
 
 
@@ -43,9 +44,7 @@ class KyutaiSession(Session):
     def step(self, heard: Signal) -> Emission:
         """Hear one frame and return one."""
         agent = self.engine.agent
-        check_signal(heard, f"agent {agent}: heard")
-        if heard.size != FRAME:
-            raise AgentError(f"agent {agent}: heard {heard.size} samples; a frame is {FRAME} at {RATE} Hz")
+        check_heard(agent, heard, FRAME, RATE)
         with self.engine.turn(self):
             tokens = self.advance(self.engine.encode(heard))
             if tokens is None:

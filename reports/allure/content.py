@@ -46,9 +46,10 @@ def labels(row: Row) -> list[tuple[str, str]]:
     else:
         feature, story = str(row["role"]), str(row["probe"])
         tags += [str(row["level"])] + ([str(row["action"])] if "action" in row else [])
-    for flag in ("exercised", "borderline"):
-        if row.get(flag) is (flag == "borderline"):
-            tags.append("borderline" if flag == "borderline" else "not exercised")
+    if row.get("exercised") is False:
+        tags.append("not exercised")
+    if row.get("borderline"):
+        tags.append("borderline")
     return [
         ("epic", EPICS[dyad]),
         ("feature", feature),

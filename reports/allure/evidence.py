@@ -18,9 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from dsbeval.audio import RATE
+from dsbeval.audio import RATE, Signal
+from dsbeval.dyadic.rows import SIDES
 from dsbeval.errors import DsbevalError
-from dsbeval.recording import read_session, token_rows
+from dsbeval.ifeval.score import score_recording
+from dsbeval.recording import Recording, read_recording, token_rows
+from dsbeval.recording import read_facts as recording_facts
 from dsbeval.results import Row, RunFolder
 from reports.allure.content import is_dyad
 
@@ -44,8 +47,8 @@ class Piece:
 def read_facts(folder: RunFolder, row: Row) -> dict[str, Any]:
     """Return the prompts of a recorded case and whether they were taken; nothing where there is no recording."""
     try:
-        data = json.loads((folder.recordings / f"{row['id']}.rec.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        data = recording_facts(folder.recordings, str(row["id"]))
+    except (DsbevalError, OSError):
         return {}
     if is_dyad(row):
         sides = data.get("prompts", {})
@@ -69,32 +72,41 @@ def pieces(folder: RunFolder, row: Row) -> Iterator[Piece]:
 
 
 def _recorded(folder: RunFolder, row: Row) -> Iterator[Piece]:
-    name = str(row["id"])
-    if row.get("medium") == "text":
-        yield Piece("transcript", _written(folder, name), "text/plain", "txt")
-        return
-    if is_dyad(row):
-        data, channels = read_session(folder.recordings, name, "dyad")
-        start, end = 0, channels[0].size
-        titles = "conversation, side a left, side b right"
-        text = _dyad_transcript(folder, name)
-    else:
-        data, channels = read_session(folder.recordings, name)
-        window = data["window"]
-        start = max(0, int(window["start"]) - round(BEFORE_S * RATE))
-        end = min(channels[0].size, int(window["end"]) + round(AFTER_S * RATE))
-        titles = "scored window, user left, agent right"
-        text = transcript(data)
+    yield from (_conversation if is_dyad(row) else _case)(folder, row)
+
+
+def _case(folder: RunFolder, row: Row) -> Iterator[Piece]:
+    recording = read_recording(folder.recordings, str(row["id"]))
+    window = recording.meta["window"]
+    start = max(0, int(window["start"]) - round(BEFORE_S * RATE))
+    end = min(recording.length, int(window["end"]) + round(AFTER_S * RATE))
+    yield from _sound((recording.user, recording.model), start, end, "scored window, user left, agent right")
+    measured = row if "measurements" in row else score_recording(recording)[1]  # the persona's row measures nothing
+    yield Piece("timeline", _picture(recording, measured), "image/png", "png")
+    text = transcript({"user": recording.meta["user"], "tokens": token_rows(recording.text)})
+    yield Piece("transcript", text, "text/plain", "txt")
+
+
+def _conversation(folder: RunFolder, row: Row) -> Iterator[Piece]:
+    from dsbeval.dyadic.record import read_dyad
+    from dsbeval.dyadic.transcript import hear
+
+    recording = read_dyad(folder.recordings, str(row["id"]))
+    channels = recording.audio("a"), recording.audio("b")
+    yield from _sound(channels, 0, recording.length, "conversation, side a left, side b right")
+    silent = [side for side in SIDES if not recording.text(side)]
+    text = hear(recording).transcript + "".join(f"\n(side {side} gave no text)" for side in silent)
+    yield Piece("transcript", text, "text/plain", "txt")
+
+
+def _sound(channels: tuple[Signal, Signal], start: int, end: int, titles: str) -> Iterator[Piece]:
     span = f"{start / RATE:.2f}-{end / RATE:.2f} s"
     sound = clip(channels, start, end)
     yield Piece(f"listen {span}: {titles}", player(sound, f"{titles}, {span}"), "text/html", "html")
     yield Piece(f"audio {span}", sound, "audio/ogg", "ogg")
-    if not is_dyad(row):
-        yield Piece("timeline", _picture(folder, name), "image/png", "png")
-    yield Piece("transcript", text, "text/plain", "txt")
 
 
-def clip(channels: tuple[Any, Any], start: int, end: int) -> bytes:
+def clip(channels: tuple[Signal, Signal], start: int, end: int) -> bytes:
     """Return samples ``start`` to ``end`` of both channels as Ogg Opus."""
     import soundfile
 
@@ -130,27 +142,10 @@ def transcript(data: dict[str, Any]) -> str:
     return "\n".join(said if data["tokens"] else [*said, "(the agent gave no text)"])
 
 
-def _dyad_transcript(folder: RunFolder, name: str) -> str:
-    from dsbeval.dyadic.record import read_dyad
-    from dsbeval.dyadic.transcript import hear
-
-    recording = read_dyad(folder.recordings, name)
-    spoken = hear(recording).transcript
-    silent = [side for side in ("a", "b") if not token_rows(recording.text(side))]
-    return spoken + "".join(f"\n(side {side} gave no text)" for side in silent)
-
-
-def _written(folder: RunFolder, name: str) -> str:
-    from dsbeval.dyadic.textrun import read_talk
-    from dsbeval.dyadic.transcript import hear_talk
-
-    return hear_talk(read_talk(folder.recordings, name).talk).transcript
-
-
-def _picture(folder: RunFolder, name: str) -> bytes:
-    from reports.timeline import draw_case
+def _picture(recording: Recording, row: Row) -> bytes:
+    from reports.timeline import draw
 
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch, "timeline.png")
-        draw_case(folder.recordings, name, path)
+        draw(recording, row, path)
         return path.read_bytes()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsbeval.audio import RATE
-from dsbeval.errors import DsbevalError, RunError
-from dsbeval.recording import SCHEMA
+from dsbeval.errors import DsbevalError
+from dsbeval.recording import read_facts
 from dsbeval.spans import Timeline
 from reports.html.peaks import both
 
@@ -52,10 +51,7 @@ def read_recorded(folder: Path, name: str) -> Recorded:
     """
     import soundfile as sf
 
-    path = folder / f"{name}.rec.json"
-    meta = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(meta, dict) or meta.get("schema") != SCHEMA:
-        raise RunError(f"{path}: is not a recording of this version; record it again")
+    meta = read_facts(folder, name)
     audio = folder / str(meta["audio"])
     try:
         samples, rate = sf.read(audio, dtype="int16", always_2d=True)

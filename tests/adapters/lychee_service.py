@@ -16,12 +16,13 @@ import time
 import wave
 from collections.abc import Sequence
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
 
 import numpy as np
 
 from dsbeval.audio import Signal, to_pcm16
+from tests.servers.http_thread import HttpThread
 
 PREFIX = "/api/realtime/session"
 CHUNK = 6400
@@ -92,7 +93,7 @@ class Lychee:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
+        return self._http.origin
 
     def __enter__(self) -> Self:
         service = self
@@ -110,20 +111,14 @@ class Lychee:
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
-        self._http.block_on_close = False
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
-        self._thread.start()
+        self._http = HttpThread(Handler)
         return self
 
     def __exit__(self, *exception: Any) -> None:
         self.hang.set()
         for waiting in self._queues:
             waiting.put(None)
-        self._http.shutdown()
-        self._thread.join()
-        self._http.server_close()
+        self._http.stop()
 
     # The calls
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from dsbeval.errors import AgentError, OptionError
 from dsbeval.loading import load_agent
 from dsbeval.recording import AgentSide
 from dsbeval.speech.bank import load_bank
+from tests.adapters import wire_talk
 from tests.adapters.lychee_service import CHUNK, Line, Lychee, Plan, as_wav, noise, pcm, text
 from tests.inner import run
 
@@ -38,18 +40,7 @@ def conversation(service: Lychee, **args: Any) -> Iterator[Session]:
         yield session
 
 
-def heard_back(session: Session, chunks: int = 1, wait_s: float = 0.08) -> list[Emission]:
-    """Send chunks, wait a little after each, and return what has come."""
-    out: list[Emission] = []
-    for _ in range(chunks):
-        out.extend(_emissions(session.step(QUIET)))
-        time.sleep(wait_s)
-    return [*out, *_emissions(session.finish())]
-
-
-def _emissions(returned: Emission | Sequence[Emission]) -> Sequence[Emission]:
-    assert isinstance(returned, tuple)
-    return returned
+heard_back = functools.partial(wire_talk.heard_back, quiet=QUIET, wait_s=0.08)
 
 
 def sounding(emissions: Sequence[Emission]) -> Signal:

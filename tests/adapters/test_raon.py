@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,6 +26,7 @@ from dsbeval.errors import AgentError, DsbevalError
 from dsbeval.loading import load_agent
 from dsbeval.recording import AgentSide
 from reports.settings import read_settings
+from tests.adapters import wire_talk
 from tests.adapters.raon_gateway import (
     AUDIO,
     CLOSE,
@@ -61,18 +63,7 @@ def conversation(gateway: Gateway, prompt: str = "", **args: Any) -> Iterator[Se
         yield session
 
 
-def heard_back(session: Session, frames: int = 1, wait_s: float = 0.03) -> list[Emission]:
-    """Send frames, wait a little, and return what has come."""
-    out: list[Emission] = []
-    for _ in range(frames):
-        out.extend(_emissions(session.step(QUIET)))
-        time.sleep(wait_s)
-    return [*out, *_emissions(session.finish())]
-
-
-def _emissions(returned: Emission | Sequence[Emission]) -> Sequence[Emission]:
-    assert isinstance(returned, tuple)
-    return returned
+heard_back = functools.partial(wire_talk.heard_back, quiet=QUIET, wait_s=0.03)
 
 
 # The gateway's frames
@@ -110,7 +101,7 @@ def played(gateway: Gateway, frames: int, voice: Signal) -> tuple[AgentSide, lis
             end = (index + 1) * FRAME
             clock.ready(end)
             heard = voice[index * FRAME : end] if index < frames else QUIET
-            for emission in _emissions(session.step(heard)):
+            for emission in wire_talk.emissions(session.step(heard)):
                 side.accept(emission, clock.arrival(end, 0, emission.arrived))
                 out.append(emission)
     return side, out

@@ -6,9 +6,11 @@ import json
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self
+
+from tests.servers.http_thread import HttpThread
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,7 @@ class WireServer:
 
     @property
     def origin(self) -> str:
-        host, port = self._http.server_address[:2]
-        return f"http://{host!s}:{port}"
+        return self._http.origin
 
     @property
     def unused(self) -> int:
@@ -109,20 +110,14 @@ class WireServer:
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
-        self._http.block_on_close = False
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
-        self._thread.start()
+        self._http = HttpThread(Handler)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closing.set()
-        self._http.shutdown()
-        self._thread.join()
-        self._http.server_close()
+        self._http.stop()
 
     def _answer(self, seen: Seen) -> Answer:
         with self._lock:
