@@ -27,8 +27,7 @@ Progress = Callable[[str, int, int], None]
     "--audio",
     type=click.Choice(AUDIO),
     default="portable",
-    help="portable (default): clips in the report, so that its folder can go anywhere; "
-    "linked: play the recordings of the run folder; none",
+    help="portable (default): small clips; linked: the recordings themselves, as links that cost no space on this disk; none",
 )
 @click.option(
     "--with-run",

@@ -346,7 +346,7 @@ def add_options(parser: pytest.Parser) -> None:
         "--report",
         default="linked",
         choices=AUDIO,
-        help="HTML report at the end: linked to the run's recordings (default), portable with clips of its own, or none",
+        help="HTML report at the end: with links to the run's recordings (default), portable with small clips, or none",
     )
     option("--audio-format", default="wav", choices=FORMATS, help="format of the recordings (default: wav)")
 

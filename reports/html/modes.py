@@ -6,4 +6,4 @@ from typing import Literal
 
 Audio = Literal["portable", "linked", "none"]
 AUDIO: tuple[Audio, ...] = ("portable", "linked", "none")
-"""*portable*: clips in the report; *linked*: the recordings of the run folder; *none*: no audio."""
+"""*portable*: small clips; *linked*: the recordings, as links that cost no space on this disk; *none*: no audio."""

@@ -7,7 +7,7 @@
     report/data/report.js     summaries, pages, plots
     report/data/rK-cases-N.js the list of the cases of run K in pieces;  rK-case-N.js  what some case pages show
     report/data/rK-dyads-N.js the same of conversations;  rK-dyad-N.js
-    report/audio/             clips, where the report is portable
+    report/audio/             links to the recordings, or clips, where the report is portable
     report/summary.json, report/tables/*.csv
 
 Every piece is small and loaded when it is needed, so the page is as quick with 7,560 conversations as with one.
@@ -93,8 +93,8 @@ def write_report(
     out : Path
         Folder of the report; its ``data`` and ``assets`` are replaced.
     audio : "linked", "portable" or "none"
-        Whether pages play the recordings of the run folders, clips beside the page, or nothing. Of several runs only
-        what has changed gets clips.
+        Whether pages play links to the recordings, small clips, or nothing. Of several runs only what has changed gets
+        clips.
     comparison : mapping, optional
         Of :func:`reports.html.comparison.compare_runs`, where there are several runs.
     progress : callable, optional
@@ -196,6 +196,7 @@ def _write_run(run: Run, index: int, out: Path, clips: Clips, progress: Progress
         dyads.line(spoken, name, shard)
         for shard, name, _ in making.pages("dyad", spoken.ids, lambda name, it: dyads.detail(spoken, name, it))
     ]
+    clips.sweep()
     return {
         "cases": len(found.ids),
         "cases_pieces": case_pieces,

@@ -96,7 +96,7 @@ dsb.player = (take, wave) => {
     },
     fail() {
       state.hidden = false;
-      state.textContent = `The audio could not be loaded: ${decodeURIComponent(take.audio)}. A linked report plays the recordings of the run folder; "dsbeval report RUN" makes one that can be taken elsewhere.`;
+      state.textContent = `The audio could not be loaded: ${decodeURIComponent(take.audio)}. "dsbeval report RUN" puts it there again.`;
     },
     follow: (what) => followers.push(what),
   };

@@ -50,8 +50,8 @@ def look(chrome: Any) -> Iterator[Callable[..., Page]]:
     """Return what opens a report; at the end every page that was opened is checked."""
     pages: list[Page] = []
 
-    def look(page: Path, home: Path | None = None) -> Page:
-        pages.append(Page(chrome, page.resolve().as_uri(), (home or page.parent).resolve().as_uri() + "/"))
+    def look(page: Path) -> Page:
+        pages.append(Page(chrome, page.resolve().as_uri(), page.parent.resolve().as_uri() + "/"))
         return pages[-1]
 
     yield look

@@ -33,7 +33,7 @@ def test_axe_finds_nothing(look: Look, turn_based: Made, theme: str) -> None:
 
 def test_axe_finds_nothing_among_conversations(look: Look, conversations: Made) -> None:
     checker = node_tool("axe-core/axe.min.js").read_text(encoding="utf-8")
-    page = look(conversations.page, conversations.folder.root)
+    page = look(conversations.page)
     for to in ("#/dyads", "#/conversations", f"#/dyad/{conversations.run.rows[0]['id']}"):
         _check(page, to, "light", checker)
 

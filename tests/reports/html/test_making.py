@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dsbeval.audio import RATE
+from dsbeval.audio import RATE, atomic_write
 from dsbeval.cli import main
 from dsbeval.results import RunFolder
 from reports.html.peaks import PEAKS_PER_S, peaks
 from reports.html.site import Run, write_report
 from tests.inner import run
-from tests.reports.html.conftest import CASES, FEW, Made
+from tests.reports.html.conftest import CASES, FEW, Made, make
 from tests.reports.html.runs import fingerprint
 
 pytest_plugins = ["pytester"]
@@ -33,7 +34,9 @@ def test_a_run_ends_with_its_report(pytester: pytest.Pytester) -> None:
     assert inner.out.splitlines()[-2].endswith(f"report: {page}") or f"report: {page}" in inner.out
     assert page.exists()
     shown = (page.parent / "data" / "r0-case-0.js").read_text()
-    assert '"audio":"../recordings/IFD-R1-C1-i1-L2.stereo.wav"' in shown
+    assert '"audio":"audio/r0/IFD-R1-C1-i1-L2.stereo.wav"' in shown
+    audio = page.parent / "audio" / "r0" / "IFD-R1-C1-i1-L2.stereo.wav"
+    assert audio.samefile(inner.run_dir / "recordings" / audio.name)  # no space on this disk
     assert (page.parent / "tables" / "counts.csv").exists()
     assert inner.summary["counts"]["cases"] == 2
 
@@ -58,6 +61,41 @@ def test_the_command_makes_a_folder_that_can_go_anywhere(moved: Made) -> None:
         assert (made.channels, made.frames) == (2, original.frames)
         assert clip.stat().st_size < original.frames * 4 / 8
     assert json.loads((report / "summary.json").read_text()) == json.loads(json.dumps(moved.summary))
+
+
+def test_recordings_are_linked_anew_and_what_no_page_plays_is_swept(moved: Made, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    shutil.copytree(moved.folder.root, folder.root, ignore=shutil.ignore_patterns("report"))
+    out = folder.report
+
+    def audio() -> list[str]:
+        return sorted(path.name for path in (out / "audio" / "r0").iterdir())
+
+    made = make(folder, "linked")
+    assert audio() == [f"{name}.stereo.wav" for name in sorted(FEW)]
+    first = folder.recordings / f"{FEW[0]}.stereo.wav"
+    with atomic_write(first) as file:  # recorded again: another file of that name
+        file.write(first.read_bytes())
+    make(folder, "linked")
+    assert (out / "audio" / "r0" / first.name).samefile(first)
+    make(folder, "portable")
+    assert audio() == [f"{name}.opus" for name in sorted(FEW)]
+    make(folder, "linked")  # clips that are there already are played
+    assert audio() == [f"{name}.opus" for name in sorted(FEW)]
+    make(folder, "none")
+    assert audio() == []
+    assert made.page.exists()
+
+
+def test_a_disk_without_links_gets_copies(moved: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", refuse)
+    make(moved.folder, "linked", tmp_path)
+    for name in FEW:
+        copied = tmp_path / "audio" / "r0" / f"{name}.stereo.wav"
+        assert copied.read_bytes() == (moved.folder.recordings / copied.name).read_bytes()
 
 
 def test_clips_are_made_once_and_again_when_a_recording_is_newer(moved: Made, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_failing_case_is_heard_and_seen(look: Look, moved: Made) -> None:
 
 def test_the_picture_is_of_the_recording(look: Look, turn_based: Made) -> None:
     meta, row = _meta(turn_based, FAILING), turn_based.rows[FAILING, "floor"]
-    page = look(turn_based.page, turn_based.folder.root).open(f"#/case/{FAILING}")
+    page = look(turn_based.page).open(f"#/case/{FAILING}")
     paths = page.js(
         "return [...document.querySelectorAll('.peaks path')].map((e) => e.getAttribute('d').split('L').length)"
     )
@@ -77,7 +77,7 @@ def test_the_picture_is_of_the_recording(look: Look, turn_based: Made) -> None:
 
 def test_keys_do_what_buttons_do(look: Look, turn_based: Made) -> None:
     meta = _meta(turn_based, FAILING)
-    page = look(turn_based.page, turn_based.folder.root).open(f"#/case/{FAILING}")
+    page = look(turn_based.page).open(f"#/case/{FAILING}")
     page.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_LEFT)
     assert page.js(NOW) == 2.0
     page.press(Keys.END)
@@ -104,7 +104,7 @@ def test_keys_do_what_buttons_do(look: Look, turn_based: Made) -> None:
 
 
 def test_everything_is_reached_by_the_tab_key(look: Look, turn_based: Made) -> None:
-    page = look(turn_based.page, turn_based.folder.root).open(f"#/case/{FAILING}")
+    page = look(turn_based.page).open(f"#/case/{FAILING}")
     reached = set()
     for _ in range(60):
         page.press(Keys.TAB)
@@ -114,7 +114,7 @@ def test_everything_is_reached_by_the_tab_key(look: Look, turn_based: Made) -> N
 
 def test_a_click_on_the_picture_goes_there(look: Look, turn_based: Made) -> None:
     meta = _meta(turn_based, FAILING)
-    page = look(turn_based.page, turn_based.folder.root).open(f"#/case/{FAILING}")
+    page = look(turn_based.page).open(f"#/case/{FAILING}")
     page.click(".wave")  # in its middle
     assert abs(page.js(NOW) - meta["duration_s"] / 2) < 0.2
     page.click(".transcript .channel-0:last-child .when, .transcript .when")
@@ -122,7 +122,7 @@ def test_a_click_on_the_picture_goes_there(look: Look, turn_based: Made) -> None
 
 
 def test_neighbours_are_at_hand(look: Look, turn_based: Made) -> None:
-    page = look(turn_based.page, turn_based.folder.root).open("#/case/IFD-R1-C1-i1-L2")
+    page = look(turn_based.page).open("#/case/IFD-R1-C1-i1-L2")
     signs = {True: "✓passed", False: "✕failed"}
     others = {"L1": "IFD-R1-C1-i1-L1", "R2 L2": "IFD-R2-C1-i1-L2"}
     assert page.texts(".neighbours a") == [
@@ -134,7 +134,7 @@ def test_neighbours_are_at_hand(look: Look, turn_based: Made) -> None:
 
 def test_the_judge_says_why(look: Look, turn_based: Made) -> None:
     judged = turn_based.rows[FAILING, "persona"]
-    page = look(turn_based.page, turn_based.folder.root).open(f"#/case/{FAILING}")
+    page = look(turn_based.page).open(f"#/case/{FAILING}")
     told = "\n".join(page.texts(".judge"))
     assert judged["summary"] in told
     assert f"PAS {judged['pas']}" in told
@@ -144,7 +144,7 @@ def test_the_judge_says_why(look: Look, turn_based: Made) -> None:
 def test_a_conversation_is_heard_and_seen(look: Look, conversations: Made) -> None:
     name = next(row["id"] for row in conversations.run.rows if row["task"] == "T4-2" and row["scores"]["a"]["score"])
     row = conversations.rows[name, "dyad"]
-    page = look(conversations.page, conversations.folder.root).open("#/conversations?task=T4-2")
+    page = look(conversations.page).open("#/conversations?task=T4-2")
     assert len(page.texts("tbody tr")) == 2
     page.go(f"#/dyad/{name}?task=T4-2")
     assert page.text("h1") == f"✓ passed {row['message']}"
@@ -180,7 +180,7 @@ def _passed(made: Made, name: str) -> bool:
 
 
 def test_only_one_recording_plays_at_a_time(look: Look, turn_based: Made) -> None:
-    page = look(turn_based.page, turn_based.folder.root).open(f"#/case/{FAILING}")
+    page = look(turn_based.page).open(f"#/case/{FAILING}")
     page.click(".play")
     page.until(f"{AUDIO}.currentTime > 0.1")
     page.js(f"window.old = {AUDIO}")
