@@ -16,7 +16,7 @@ import pytest
 
 from dsbeval.dyadic.runs import check_apart
 from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS
-from dsbeval.errors import DsbevalError
+from dsbeval.errors import DsbevalError, RunError
 from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
 from dsbeval.results import Row, RunFolder
 from reports import allure, gating, hookspecs
@@ -219,12 +219,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     run_dir = settings_of(config).run_dir
     if _is_worker(config) or config.option.collectonly or not (run_dir / "run.json").exists():
         return
+    from reports.judged import join_persona
     from reports.summary import build
     from reports.tables import sections
 
     folder = RunFolder.open(run_dir)
-    rows = folder.rows()
-    summary = build(folder, rows, earlier=settings_of(config).earlier)
+    try:
+        rows = join_persona(folder.rows(), folder)
+        summary = build(folder, rows, earlier=settings_of(config).earlier)
+    except RunError as error:  # a file of the run that somebody broke; the rows are safe
+        terminalreporter.write_line(f"summary: not made: {error}", red=True)
+        return
     path = folder.write_summary(summary)
     for title, lines in sections(summary, width=terminalreporter._tw.fullwidth):
         terminalreporter.section(title)

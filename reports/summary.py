@@ -17,6 +17,7 @@ from dsbeval.judge.metrics import summarise_judges
 from dsbeval.results import Row, RunFolder
 from dsbeval.usage import totals as usage_totals
 from reports.benchmarks import ignored
+from reports.judged import join_persona, judged_conversations
 
 
 def build(
@@ -28,9 +29,10 @@ def build(
     """Return ``report/summary.json`` of a run. Each benchmark has a block if the run has cases of it.
 
     ``rows`` and ``fingerprint`` stand in for the run's own where it was scored again. The conversations of ``earlier`` runs join
-    the analyses of two agents; outcomes, errors and skips are the run's own.
+    the analyses of two agents; outcomes, errors and skips are the run's own. What judges said afterwards is joined too
+    (:mod:`reports.judged`).
     """
-    rows = folder.rows() if rows is None else rows
+    rows = join_persona(folder.rows() if rows is None else rows, folder)
     cases, conversations = case_ids(folder), conversation_ids(folder)
     floor = [row for row in rows if row["item"] == "floor"]
     persona = [row for row in rows if row["item"] == "persona"]
@@ -49,6 +51,8 @@ def build(
             **({"ignored": options} if options else {}),
             **dyadic_block(found, conversations, earlier),
         }
+        if later := judged_conversations(folder, out["dyadic"]["judges"]):
+            out["judged"] = later
         if not cases:
             del out["ifeval"]
     if used := usage_totals(folder.root):

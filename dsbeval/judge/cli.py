@@ -175,7 +175,7 @@ def _print_summary(folder: Any, pack: Any, store: Any, judge_id: str, pas_pass: 
     if cases:
         floor = [row for row in folder.rows() if row["item"] == "floor"]
         rows = persona_rows(folder, pack, store, judge_id, pas_pass=pas_pass)
-        summary = {**summarise(rows, floor, cases), "pas_pass": pas_pass}
+        summary = {**summarise(rows, floor, cases), "pas_pass": pas_pass, "rows": rows}
         unjudged = bool(summary["counts"]["unjudged"])
         click.echo("")
         _echo(render(summary))

@@ -13,6 +13,7 @@ from dsbeval.audio import RATE
 from dsbeval.ifeval.score import ITEM as FLOOR
 from dsbeval.ifeval.score import case_ids
 from dsbeval.judge.cache import Store
+from dsbeval.judge.contract import is_offline
 from dsbeval.results import Row, RunFolder
 from reports.html.recorded import Recorded
 
@@ -63,6 +64,10 @@ class Results:
                 floor[str(row["id"])] = row
             elif row["item"] == PERSONA:
                 persona[str(row["id"])].append(row)
+        for found in persona.values():
+            found.sort(
+                key=lambda row: is_offline(str(row["judge"]))
+            )  # the list shows the first, and a proxy says least
         ids = tuple(case_ids(folder))
         return cls(folder, ids, floor, {name: tuple(found) for name, found in persona.items()}, judgements)
 

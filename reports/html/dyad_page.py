@@ -54,6 +54,26 @@ def dyads(view: View, plots: Mapping[str, str]) -> dict[str, Any]:
     return {"title": "Dyads", "sections": sections}
 
 
+def judged_page(view: View, judge: str, index: int, plots: Mapping[str, str]) -> dict[str, Any]:
+    """Return the page of the conversations by the judge of this place among those that were asked after the run."""
+    mark = f"{index}-"
+    own = {name.removeprefix(mark): svg for name, svg in plots.items() if name.startswith(mark)}
+    page = dyads(view.part("judged", judge), own)
+    _rename_plots(page, mark)
+    return {**page, "title": f"Dyads, judged by {judge}"}
+
+
+def _rename_plots(block: Any, mark: str) -> None:
+    """Let the figures of a page name the plots of their judge."""
+    if isinstance(block, dict):
+        if block.get("b") == "figure":
+            block["plot"] = mark + block["plot"]
+        block = list(block.values())
+    if isinstance(block, list):
+        for inner in block:
+            _rename_plots(inner, mark)
+
+
 def _run(view: View) -> list[Block]:
     out: list[Block] = []
     for side in view.sides:

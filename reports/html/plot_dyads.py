@@ -24,6 +24,15 @@ def plots(runs: Summaries) -> dict[str, str]:
     return {name: svg for name, svg in drawn.items() if svg}
 
 
+def plots_by_judge(runs: Summaries) -> dict[str, str]:
+    """Return the plots of conversations by each judge that was asked after the run; their names begin with its place."""
+    out: dict[str, str] = {}
+    for k, judge in enumerate(dict.fromkeys(judge for _, summary in runs for judge in summary.get("judged", {}))):
+        judged = [(name, summary["judged"][judge]) for name, summary in runs if judge in summary.get("judged", {})]
+        out |= {f"{k}-{name}": svg for name, svg in plots(judged).items()}
+    return out
+
+
 def _named(many: bool, run: str, name: str) -> str:
     cut = name.rpartition("/")[2]
     return f"{cut}, {run}" if many else cut

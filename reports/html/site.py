@@ -36,6 +36,7 @@ from reports.html.changes_page import changes
 from reports.html.clips import Clips
 from reports.html.comparison import changed
 from reports.html.dyad_page import dyads as dyads_page
+from reports.html.dyad_page import judged_page
 from reports.html.modes import Audio
 from reports.html.names import names_of
 from reports.html.overview import overview
@@ -43,6 +44,7 @@ from reports.html.page import Ref
 from reports.html.recorded import Recorded, recorded_or_why
 from reports.html.shards import pieces, write_shard
 from reports.html.view import Side, View
+from reports.judged import join_persona
 from reports.summary import build
 
 PAGES_A_SHARD = 24
@@ -67,7 +69,7 @@ class Run:
     @classmethod
     def read(cls, folder: RunFolder, name: str, earlier: Sequence[Earlier] = ()) -> Run:
         """Read a run. Conversations of ``earlier`` runs join its figures. Raises :class:`~dsbeval.errors.RunError`."""
-        rows = folder.rows()
+        rows = join_persona(folder.rows(), folder)
         return cls(folder, name, rows, build(folder, rows, earlier=earlier))
 
     @property
@@ -107,6 +109,7 @@ def write_report(
         _write_json(out / "comparison.json", comparison)
     summaries = [(run.name, run.summary) for run in runs]
     plots = plot_ifeval.plots(summaries, [run.floor for run in runs]) | plot_dyads.plots(summaries)
+    plots |= plot_dyads.plots_by_judge(summaries)
     view = _view(runs, comparison)
     pages = _pages(view, plots)
     only = None
@@ -149,6 +152,8 @@ def _pages(view: View, plots: Mapping[str, str]) -> dict[str, Any]:
         pages["overview"] = overview(view, plots)
     if "dyadic" in blocks:
         pages["dyads"] = dyads_page(view, plots)
+    for k, judge in enumerate(view.keys("judged")):
+        pages[f"dyads-{k}"] = judged_page(view, judge, k, plots)
     if (found := published.page(view)) is not None:
         pages["published"] = found
     return pages | {"about": about(view)}

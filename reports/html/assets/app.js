@@ -12,6 +12,7 @@ const NAV = () => {
     of.pages.overview && ["overview", "Overview"],
     has("cases") && ["cases", "Cases"],
     of.pages.dyads && ["dyads", "Dyads"],
+    ...Object.keys(of.pages).filter((name) => name.startsWith("dyads-")).map((name) => [name, of.pages[name].title]),
     has("dyads") && ["conversations", "Conversations"],
     of.pages.published && ["published", "Published"],
     of.pages.about && ["about", "About the run"],

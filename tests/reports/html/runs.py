@@ -69,21 +69,23 @@ def ifeval_run(
     return folder
 
 
-def dyadic_run(root: Path, agent: str, partner: str, scenarios: Sequence[str], *, window_s: float = 30) -> RunFolder:
-    """Record conversations of an agent with a partner in both seats, and judge them offline."""
+def dyadic_run(
+    root: Path, agent: str, partner: str, scenarios: Sequence[str], *, window_s: float = 30, judge: str = "offline"
+) -> RunFolder:
+    """Record conversations of an agent with a partner in both seats, and judge them."""
     suite = load_scenarios()
     runs = [DyadRun(name, seats, "a", 1, False, partner) for name in scenarios for seats in ("ab", "ba")]
     dyadic = {"window_s": window_s}
-    folder = RunFolder.create(root, fingerprint(agent, "offline", dyadic=dyadic), [run.id for run in runs])
-    one, other, judge = load_agent(agent, {}), load_agent(partner, {}), make_judge("offline")
-    assert judge is not None
+    folder = RunFolder.create(root, fingerprint(agent, judge, dyadic=dyadic), [run.id for run in runs])
+    one, other, asked = load_agent(agent, {}), load_agent(partner, {}), make_judge(judge)
     store = Store.of_run(root)
     for run in runs:
         write_dyad(folder.recordings, run.id, record_run(run, suite, one, other, window_s=window_s))
         conversation = read_conversation(folder.recordings, run.id, suite)
         for name, question in conversation.questions.items():
-            answered(judge, question, run.id, item_of(name), store)
-        folder.append(score_conversation(conversation, store, judge.id)[1])
+            if asked is not None:
+                answered(asked, question, run.id, item_of(name), store)
+        folder.append(score_conversation(conversation, store, judge)[1])
     return folder
 
 
