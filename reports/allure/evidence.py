@@ -89,8 +89,13 @@ def _case(folder: RunFolder, row: Row) -> Iterator[Piece]:
 
 def _conversation(folder: RunFolder, row: Row) -> Iterator[Piece]:
     from dsbeval.dyadic.record import read_dyad
-    from dsbeval.dyadic.transcript import hear
+    from dsbeval.dyadic.textrun import KIND, read_talk
+    from dsbeval.dyadic.transcript import hear, hear_talk
 
+    if recording_facts(folder.recordings, str(row["id"])).get("kind") == KIND:
+        talk = read_talk(folder.recordings, str(row["id"])).talk
+        yield Piece("transcript", hear_talk(talk).transcript or "(nobody wrote anything)", "text/plain", "txt")
+        return
     recording = read_dyad(folder.recordings, str(row["id"]))
     channels = recording.audio("a"), recording.audio("b")
     yield from _sound(channels, 0, recording.length, "conversation, side a left, side b right")

@@ -7,6 +7,7 @@ from typing import Any
 
 from dsbeval.dyadic import published
 from dsbeval.dyadic.profiles import FIGURES
+from dsbeval.stats import SMALL_N
 from reports.html.addresses import conversations_at
 from reports.html.page import (
     Block,
@@ -177,8 +178,9 @@ def _ratings(view: View) -> list[Block]:
                     return [{"p": []}] * 3
                 if found.change:
                     return [plain(found["rating"], "f2"), {"p": []}, {"p": []}]
+                sure = found["n"].value >= SMALL_N
                 return [
-                    {"p": [found["rating"].number("+f2"), *interval(found, "+f2")]},
+                    {"p": [found["rating"].number("+f2"), *(interval(found, "+f2") if sure else [])]},
                     plain(found["share"], "f2"),
                     plain(found["n"], "int"),
                 ]

@@ -51,6 +51,10 @@ def dyads(view: View, plots: Mapping[str, str]) -> dict[str, Any]:
                 *robustness(spoken),
             ),
         ]
+    written = part.part("text")
+    if written.sides:
+        tables = [*_scores(written), *factors(written, {}), *profiles(written)]
+        sections.append(section("writing", "In writing", *tables))
     return {"title": "Dyads", "sections": sections}
 
 
@@ -182,13 +186,15 @@ def _average(matrix: Ref, i: int) -> dict[str, Any]:
     value = matrix["row_average"][i]
     if value.value is None:
         return {"p": []}
-    limits = matrix.get("row_ci95", i)
+    limits, cells = matrix.get("row_ci95", i), matrix["row_cells"][i]
     between = (
         [" ", small("[", limits[0].number("f2"), ", ", limits[1].number("f2"), "]")]
         if limits is not None and limits.value
         else []
     )
-    return {"p": [value.number("f2"), *between, " ", small(matrix["row_cells"][i].number("int"), " cells")]}
+    return {
+        "p": [value.number("f2"), *between, " ", small(cells.number("int"), " cell" if cells.value == 1 else " cells")]
+    }
 
 
 def _published_scores(root: Ref, task: str) -> Block | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from dsbeval.audio import RATE
 from dsbeval.dyadic.rows import SIDES
+from dsbeval.dyadic.textrun import KIND
 from dsbeval.dyadic.verdict import ITEM
 from dsbeval.judge.dyads import conversation_ids
 from dsbeval.results import Row, RunFolder
@@ -106,12 +107,12 @@ def detail(results: Results, name: str, recorded: Recorded | None) -> dict[str, 
     if recorded is None:
         return out
     meta = recorded.meta
+    if meta.get("kind") == KIND:
+        return out | _heads(meta) | {"talk": [[turn["side"], turn["text"], turn["cut"]] for turn in meta["turns"]]}
     speech = (row or {}).get("speech", {})
     return out | {
         **recorded.shown(SIDES),
-        "titles": [f"{side} · {meta['models'][side]} · {meta['roles'][side]}" for side in SIDES],
-        "setting": meta["setting"],
-        "prompts": meta["prompts"],
+        **_heads(meta),
         "said": {side: [[token["t"], token["text"]] for token in meta["tokens"][side]] for side in SIDES},
         "speech": {
             side: [[round(start / RATE, 3), round(end / RATE, 3)] for start, end in speech.get(side, ())]
@@ -123,6 +124,15 @@ def detail(results: Results, name: str, recorded: Recorded | None) -> dict[str, 
             [event["t"], f"{event['event']} {event['side']}" if "side" in event else event["event"]]
             for event in meta["events"]
         ],
+    }
+
+
+def _heads(meta: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "channels": list(SIDES),
+        "titles": [f"{side} · {meta['models'][side]} · {meta['roles'][side]}" for side in SIDES],
+        "setting": meta["setting"],
+        "prompts": meta["prompts"],
     }
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsbeval.audio import RATE
+from dsbeval.dyadic.textrun import KIND
 from dsbeval.errors import DsbevalError
 from dsbeval.recording import read_facts
 from dsbeval.spans import Timeline
@@ -52,6 +53,8 @@ def read_recorded(folder: Path, name: str) -> Recorded:
     import soundfile as sf
 
     meta = read_facts(folder, name)
+    if meta.get("kind") == KIND:
+        return Recorded(meta, folder / f"{name}.rec.json", None)
     audio = folder / str(meta["audio"])
     try:
         samples, rate = sf.read(audio, dtype="int16", always_2d=True)

@@ -22,6 +22,26 @@ dsb.transcript = (take, player) => {
   return card("Transcript", dsb.h("ol", { class: "transcript" }, items));
 };
 
+// A conversation in writing: its turns in order.
+dsb.talk = (page) =>
+  card(
+    "Conversation",
+    page.talk.length
+      ? dsb.h(
+          "ol",
+          { class: "transcript written" },
+          page.talk.map(([side, text, cut]) =>
+            dsb.h(
+              "li",
+              { class: `channel-${page.channels.indexOf(side)}` },
+              dsb.h("span", { class: "who" }, side),
+              dsb.h("span", { class: "words", dir: "auto" }, text.trim() || dsb.h("span", { class: "none" }, "nothing"), cut ? dsb.h("span", { class: "none" }, " (cut at the limit)") : null)
+            )
+          )
+        )
+      : dsb.h("p", { class: "none" }, "Nobody wrote anything.")
+  );
+
 const unit = (key) => (key.endsWith("_s") ? " s" : key.endsWith("_ms") ? " ms" : "");
 const plainName = (key) => key.replace(/_(s|ms)$/, "").replaceAll("_", " ");
 

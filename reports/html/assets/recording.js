@@ -40,6 +40,7 @@ const takeOf = (kind, page, run) => {
   const head = [name];
   const result = page.row;
   if (many && result) head.push(dsb.h("p", {}, dsb.badge(result.outcome), " ", dsb.h("span", { dir: "auto" }, result.message || "")));
+  if (page.talk) return { element: dsb.h("section", { class: "take", "aria-label": "Conversation" }, head, dsb.h("p", { class: "notice note" }, "A conversation in writing: there is nothing to hear.")), player: null };
   if (!page.duration) {
     const why = page.problem || (result ? (result.outcome === "skipped" ? "Skipped: there is no recording." : "There is no recording.") : "The run was cut before this case: there is no recording.");
     return { element: dsb.h("section", { class: "take", "aria-label": "Recording" }, head, dsb.h("p", { class: "notice note" }, why)), player: null };
@@ -92,6 +93,7 @@ dsb.showRecording = async (kind, into, name, query) => {
       many ? dsb.h("h2", { class: "run" }, dsb.report.runs[run].name) : null,
       page.traceback ? dsb.h("section", { class: "card" }, dsb.h("h2", {}, "Traceback"), dsb.scroller("Traceback", dsb.h("pre", {}, page.traceback))) : null,
       player ? dsb.transcript(page, player) : null,
+      page.talk ? dsb.talk(page) : null,
       dsb.judged(page, run),
       dsb.readback(page),
       of.facts ? of.facts(page, run) : dsb.measurements(page.row, run),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from dsbeval.dyadic.protocol import Run as DyadRun
 from dsbeval.dyadic.protocol import record_run
 from dsbeval.dyadic.record import write_dyad
 from dsbeval.dyadic.scenarios import load_scenarios
+from dsbeval.dyadic.textrun import Seeded, as_fingerprint, record_talk, write_talk
 from dsbeval.ifeval.episode import record_case
 from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
 from dsbeval.ifeval.score import score_recording
@@ -86,6 +87,25 @@ def dyadic_run(
             if asked is not None:
                 answered(asked, question, run.id, item_of(name), store)
         folder.append(score_conversation(conversation, store, judge)[1])
+    return folder
+
+
+def written_run(root: Path, scenarios: Sequence[str], chats: Mapping[str, Seeded]) -> RunFolder:
+    """Let two text models converse in both seats, and judge them offline."""
+    suite = load_scenarios()
+    model, partner = chats
+    runs = [DyadRun(name, seats, "a", 1, False, partner) for name in scenarios for seats in ("ab", "ba")]
+    folder = RunFolder.create(root, fingerprint(model, "offline", dyadic=as_fingerprint()), [run.id for run in runs])
+    judge, store = make_judge("offline"), Store.of_run(root)
+    assert judge is not None
+    for run in runs:
+        write_talk(
+            folder.recordings, run.id, record_talk(run, suite, chats[model], chats[partner], names=(model, partner))
+        )
+        conversation = read_conversation(folder.recordings, run.id, suite)
+        for name, question in conversation.questions.items():
+            answered(judge, question, run.id, item_of(name), store)
+        folder.append(score_conversation(conversation, store, judge.id)[1])
     return folder
 
 
