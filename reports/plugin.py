@@ -22,6 +22,7 @@ from dsbeval.results import Row, RunFolder
 from reports import allure, gating, hookspecs
 from reports.benchmarks import BENCHMARKS, ignored, owner
 from reports.items import ROW, case_of, given_up, note_personas, one_line, question_in, question_of
+from reports.properties import note_properties
 from reports.scheduling import CaseScheduling, case_in
 from reports.settings import RUN_DIR, SETTINGS, add_options, read_settings, settings_of
 
@@ -202,6 +203,7 @@ def pytest_runtest_makereport(
 def _append(item: pytest.Item, row: Row) -> None:
     writer = getattr(item.config, "workerinput", {}).get("workerid", "main")
     RunFolder.open(settings_of(item.config).run_dir).append(row, writer)
+    note_properties(item, row)
     item.config.hook.pytest_dsbeval_row(item=item, row=row)
 
 
