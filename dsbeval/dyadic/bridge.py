@@ -206,4 +206,5 @@ def _muted(sides: dict[Side, Participant]) -> Iterator[dict[str, Any]]:
 
 
 def _heard_text(side: Participant, length: int) -> tuple[TimedText, ...]:
-    return tuple(token for token in side.voice.text if token.sample < length)
+    # A recogniser places words back in what it heard: those of dropped audio are dropped too.
+    return tuple(token for token in side.voice.text if side.muted_until <= token.sample < length)

@@ -115,7 +115,7 @@ class Participant:
     ) -> None:
         self.side, self.agent = side, agent
         self._clock = clock
-        self._muted_until = muted_until
+        self.muted_until = muted_until
         capabilities = self._capabilities = agent.capabilities
         frame = self._clock_frame = capabilities.clock_frame
         self.delay = max(capabilities.clock_delay, frame + TICK - math.gcd(frame, TICK))
@@ -238,7 +238,7 @@ class Participant:
         self._clock.stepped(end, stepped.cost_s)
         for emission in stepped.emissions:
             arrival = max(self._clock.arrival(end, start + self.delay, emission.arrived), now)
-            if arrival < self._muted_until:
+            if arrival < self.muted_until:
                 if emission.audio.size or emission.text:
                     self.muted.append((arrival, emission.audio.size))
             else:

@@ -28,7 +28,6 @@ import numpy as np
 from dsbeval.stats import DRAWS, SEED, Numbers, drawn_means
 
 TERMS = ("task", "model", "partner", "interaction", "residual")
-TERMS_OF_TASK = ("model", "partner", "interaction")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from reports.scheduling import case_in
 
 CATEGORIES: list[dict[str, Any]] = [
     {"name": "Agent failed", "matchedStatuses": ["failed"]},
-    {"name": "Unjudged", "matchedStatuses": ["broken"], "traceRegex": r"(?s).*UnjudgedError.*"},
     {"name": "Unjudged", "matchedStatuses": ["broken"], "messageRegex": r"(?s).*UnjudgedError.*"},
     {"name": "Harness error", "matchedStatuses": ["broken"]},
     {"name": "Skipped: the agent declares that it cannot", "matchedStatuses": ["skipped"]},

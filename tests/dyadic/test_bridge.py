@@ -342,6 +342,14 @@ def test_a_burst_that_begins_in_the_lead_in_is_dropped_whole() -> None:
     assert [token.sample for token in later.text_b] == [19 * TICK]
 
 
+def test_words_that_are_placed_back_into_the_lead_in_are_dropped_like_their_audio() -> None:
+    words = (TextToken("muted", -0.5), TextToken("heard", 0.1))
+    recording = dyad(Scripted(), Scripted(at(18, Emission(speech(), words))), lead_in_s=1.5)
+    assert [token.text for token in recording.text_b] == ["heard"]
+    opening = dyad(Scripted(at(18, Emission(speech(), words))), Scripted(), lead_in_s=1.5)
+    assert [token.text for token in opening.text_a] == ["muted", "heard"]
+
+
 @pytest.mark.parametrize(("window_s", "ticks"), [(30.0, 375), (60.0, 750), (120.0, 1500), (0.1, 2)])
 def test_the_window_is_kept_to_the_tick(window_s: float, ticks: int) -> None:
     a = Scripted()
