@@ -16,7 +16,7 @@ from typing import Any
 
 from adapters.gpt_realtime import APPEND
 from adapters.gpt_realtime.address import Address, find_address
-from adapters.gpt_realtime.link import Command, Link
+from adapters.gpt_realtime.link import Command, Link, ask
 from adapters.gpt_realtime.meter import Meter, read_price
 from adapters.gpt_realtime.playback import Utterance
 from adapters.gpt_realtime.session import ServiceSession
@@ -101,7 +101,7 @@ class LiveDialect:
 
     async def greet(self, connection: Any, address: Address) -> dict[str, Any]:
         """Start the session, and return it once the service has confirmed every field."""
-        await connection.session.start(session=self._asked)
+        await ask(connection.session.start(session=self._asked))
         while True:
             event = json.loads(await connection.recv_bytes())
             if event.get("type") == "error":

@@ -34,6 +34,14 @@ Command = Callable[[Any], Awaitable[None]]
 """Something that is done with the SDK's connection."""
 
 
+async def ask(sent: Awaitable[None]) -> None:
+    """Send a greeting. A service that has hung up already may have said why, and that is read next."""
+    from websockets.exceptions import ConnectionClosed
+
+    with contextlib.suppress(ConnectionClosed):
+        await sent
+
+
 class Dialect(Protocol):
     """What a protocol does with a connection of the SDK."""
 

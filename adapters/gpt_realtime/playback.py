@@ -111,7 +111,8 @@ class Utterance:
 
 
 def spoken(texts: list[tuple[float, str]], head: Playhead) -> Emission:
-    """Return text with the times at which it is heard as an emission without audio."""
+    """Return text with the times at which it is heard as an emission without audio, in the order of the times."""
+    texts = sorted(texts, key=lambda text: text[0])  # by nothing else: words of one time stay in their order
     first = texts[0][0]
     base = max(first, head.ends)  # where the recording would place audio that arrives then
     return Emission(text=tuple(TextToken(text, at - base) for at, text in texts), arrived=first)

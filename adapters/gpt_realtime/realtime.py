@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adapters.gpt_realtime.address import Address
-from adapters.gpt_realtime.link import Command
+from adapters.gpt_realtime.link import Command, ask
 from adapters.gpt_realtime.meter import Meter
 from adapters.gpt_realtime.playback import Playhead, Utterance, spoken
 from adapters.gpt_realtime.shape import check_session
@@ -61,7 +61,7 @@ class RealtimeDialect:
 
     async def greet(self, connection: Any, address: Address) -> dict[str, Any]:
         """Ask for the session, and return it once the service has confirmed every field."""
-        await connection.session.update(session=self._asked)
+        await ask(connection.session.update(session=self._asked))
         while True:
             event = json.loads(await connection.recv_bytes())
             if event.get("type") == "error":
@@ -227,7 +227,7 @@ class RealtimeTalk:
         texts = [
             text for response in self._responses.values() for u in response.utterances.values() for text in u.due(now)
         ]
-        return (spoken(sorted(texts), self._head),) if texts else ()
+        return (spoken(texts, self._head),) if texts else ()
 
     def _check_silent(self, name: str, due: bool) -> None:
         utterances = self._responses[name].utterances.values()

@@ -78,6 +78,8 @@ class Plan:
 
     answers: Sequence[Answer] = ()
     refuse: tuple[int, str, dict[str, str]] | None = None
+    hangs_up: tuple[int, dict[str, str]] | None = None
+    """Close code, and the error event before it, instead of a greeting."""
     update: str = "confirm"  # "confirm", "ignore"
     alter: Callable[[dict[str, Any]], None] | None = None
     first: Act | None = None
@@ -150,6 +152,11 @@ class Call:
         if "openai-beta" in self.headers:
             await self.error("The Realtime Beta API is no longer supported.", code="beta_api_shape_disabled")
             await self.socket.close(4000, "beta_api_shape_disabled")
+            return
+        if self.plan.hangs_up is not None:
+            code, error = self.plan.hangs_up
+            await self.error(**error)
+            await self.socket.close(code, "no room")
             return
         self.session = default_session(self.path)
         await self.send(rt.SessionCreatedEvent, "session.created", session=self.session)

@@ -49,7 +49,7 @@ def speech_in(channel: Signal, hole_s: float = 0.05) -> list[tuple[float, float]
 
 
 Until = Callable[[dict[str, Any]], bool]
-LONGEST_S = 20.0
+LONGEST_S = 40.0
 """Of a conversation that waits for something on a busy machine."""
 
 
@@ -67,10 +67,11 @@ def talk(
     until: Until = ANSWERED,
     rest_s: float = 0.3,
     prompt: str = "Be brief.",
+    comes_in: Signal | None = None,
 ) -> Talked:
     """Let the user speak at given seconds, and go on until something is among the facts and has been played.
 
-    Return what came of it, also where that is an exception.
+    ``comes_in`` is said when the agent has been heard for a second. Return what came of it, also where that is an exception.
     """
     clock, begun = WallClock(), time.monotonic()
     try:
@@ -78,6 +79,11 @@ def talk(
             line = Line(session, agent.capabilities, agent.name, clock)
             for number, (at, audio) in enumerate(turns, 1):
                 line.say(number, audio, int(at * RATE))
+            if comes_in is not None:
+                while not line.side.channel.cursor and line.now < LONGEST_S * RATE:
+                    line.run_until(line.now + RATE // 50)
+                line.run_until(line.now + RATE)
+                line.say(len(turns) + 1, comes_in, line.now)
             while line.now < LONGEST_S * RATE:
                 line.run_until(line.now + RATE // 4)
                 played = line.now >= line.side.channel.cursor
@@ -95,9 +101,9 @@ def talk(
     return Talked(model, text, tokens, facts, None, time.monotonic() - begun, clock._start)
 
 
-def at_once(work: dict[str, Callable[[], T]]) -> dict[str, T]:
-    """Do several things in real time at the same time; it takes as long as the longest of them."""
-    with ThreadPoolExecutor(len(work)) as pool:
+def at_once(work: dict[str, Callable[[], T]], at_most: int = 10) -> dict[str, T]:
+    """Do several things in real time at the same time; it takes as long as the longest of them, if they are not too many."""
+    with ThreadPoolExecutor(min(at_most, len(work))) as pool:
         running = {name: pool.submit(one) for name, one in work.items()}
         return {name: future.result() for name, future in running.items()}
 

@@ -1,9 +1,10 @@
 """The protocol layer of ``speech-to-speech`` (PyPI) as a server in a process of its own; it prints its port when it listens.
 
 Its queues, sessions, events and resampling are that package's. What would be models stands at their edge: speech by energy,
-and one answer of a rising tone, sent a tenth of a second at a time.
+and answers of a rising tone, sent a tenth of a second at a time. The first is as many seconds long as the instructions say, where
+they are a number; the others, and those to other instructions, last one second.
 
-Run: ``python speech_to_speech_peer.py SECONDS_OF_ANSWER CLIENTS``.
+Run: ``python speech_to_speech_peer.py CLIENTS``.
 """
 
 from __future__ import annotations
@@ -34,16 +35,18 @@ from speech_to_speech.pipeline.messages import AUDIO_RESPONSE_DONE, AudioOutput
 RATE = 16_000
 LOUD = 0.01
 SILENCE_MS = 300
+LONGEST_S = 20
 WORDS = "This is an answer of another make, which goes on for a while."
 
 
-def hear(unit: PipelineUnit) -> None:
+def hear(unit: PipelineUnit, answered: threading.Event) -> None:
     """Play the VAD and the recogniser."""
     heard_ms, quiet_ms, started_ms = 0.0, 0.0, None
     while True:
         item = unit.input_queue.get()
         if is_control_message(item):
             heard_ms, quiet_ms, started_ms = 0.0, 0.0, None
+            answered.clear()
             unit.output_queue.put(item)  # the unit is free for the next client when it has gone all the way round
             continue
         audio = np.frombuffer(item[0], np.int16).astype(np.float32) / 32768
@@ -63,10 +66,10 @@ def hear(unit: PipelineUnit) -> None:
                 started_ms = None
 
 
-def answer(unit: PipelineUnit, seconds: float) -> None:
+def answer(unit: PipelineUnit, answered: threading.Event) -> None:
     """Play the language model and the synthesiser."""
-    time_axis = np.arange(int(seconds * RATE)) / RATE
-    tone = (8000 * np.sin(2 * np.pi * (200 + 40 * time_axis) * time_axis) + 100).astype(np.int16)
+    time_axis = np.arange(LONGEST_S * RATE) / RATE
+    tone = (8000 * np.sin(2 * np.pi * (200 + 10 * time_axis) * time_axis) + 100).astype(np.int16)
     while True:
         request = unit.text_prompt_queue.get()
         if is_control_message(request):
@@ -76,14 +79,17 @@ def answer(unit: PipelineUnit, seconds: float) -> None:
             "cancel_generation": unit.cancel_scope.generation,
         }
         unit.output_queue.put(AssistantOutputEvent(text=WORDS, **marks))
-        for start in range(0, tone.size, RATE // 10):
-            unit.output_queue.put(AudioOutput(audio=tone[start : start + RATE // 10], **marks))
-            time.sleep(0.02)
+        told = request.runtime_config.session.instructions or ""
+        samples = (int(told) if told.isdigit() and not answered.is_set() else 1) * RATE
+        answered.set()
+        for start in range(0, samples, RATE // 10):
+            unit.output_queue.put(AudioOutput(audio=tone[start : min(start + RATE // 10, samples)], **marks))
+            time.sleep(0.01)
         unit.output_queue.put(AssistantResponseDoneEvent(**marks))
         unit.output_queue.put(AudioOutput(audio=AUDIO_RESPONSE_DONE, **marks))
 
 
-def make_unit(index: int, seconds: float) -> PipelineUnit:
+def make_unit(index: int) -> PipelineUnit:
     """Return what serves one client at a time, with its threads."""
     prompts: Queue[Any] = Queue()
     listening, playing = threading.Event(), threading.Event()
@@ -93,13 +99,14 @@ def make_unit(index: int, seconds: float) -> PipelineUnit:
         cancel_scope=CancelScope(), should_listen=listening, response_playing=playing, input_queue=Queue(),
         output_queue=Queue(), text_output_queue=Queue(), text_prompt_queue=prompts, handlers=[],
     )  # fmt: skip
-    threading.Thread(target=hear, args=(unit,), daemon=True).start()
-    threading.Thread(target=answer, args=(unit, seconds), daemon=True).start()
+    answered = threading.Event()
+    threading.Thread(target=hear, args=(unit, answered), daemon=True).start()
+    threading.Thread(target=answer, args=(unit, answered), daemon=True).start()
     return unit
 
 
-def main(seconds: float, clients: int) -> None:
-    pool = [make_unit(index, seconds) for index in range(clients)]
+def main(clients: int) -> None:
+    pool = [make_unit(index) for index in range(clients)]
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(create_app(pool=pool, stop_event=threading.Event()), log_level="warning"))
     print(listener.getsockname()[1], flush=True)  # noqa: T201
@@ -107,4 +114,4 @@ def main(seconds: float, clients: int) -> None:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]))

@@ -100,6 +100,12 @@ def test_a_word_that_may_still_grow_is_kept_back() -> None:
     assert [word for _, word in utterance.due(10.0)] == ["itself."]
 
 
+def test_words_of_one_time_stay_in_their_order() -> None:
+    emission = spoken([(1.0, "which "), (1.0, "goes "), (0.5, "on ")], Playhead())
+    assert [token.text for token in emission.text] == ["on ", "which ", "goes "]
+    assert emission.arrived == 0.5
+
+
 def test_half_a_sample_is_kept_for_the_next_delta() -> None:
     utterance = Utterance("item_1")
     first, second = utterance.decode(b"\x00\x40\x00"), utterance.decode(b"\xc0")
