@@ -4,9 +4,11 @@ Conventions
 -----------
 * Each message is stamped with :func:`now` (``time.monotonic()``) when it has come, not when it is looked at.
 * Every wait has a deadline. Nothing that goes wrong on a wire is anything but an :class:`AgentError`: an *error* of the
-  case, never a failed probe. A session is never patched: it is opened again for the next case.
+  case, never a failed probe. A session is never patched.
+* A connection that is cut, and a service that goes away (:data:`PASSING_CLOSES`), is a :class:`SessionLostError`: the case
+  may be begun again from its first sample. Whatever a second try would meet again is not.
 * A service that says that it is busy (429, 503, no free worker) is asked again until ``wait_s`` has passed, while the
-  session is being opened. Once it is open, nothing is repeated.
+  session is being opened.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from dsbeval.errors import AgentError
+from dsbeval.errors import AgentError, SessionLostError
 
 if TYPE_CHECKING:
     from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 BUSY = (429, 503)
 """HTTP states by which a service says: later."""
+PASSING_CLOSES = frozenset({1000, 1001, 1005, 1006, 1011, 1012, 1013, 1014})
+"""Close codes of a connection that was cut or a server that goes away; 1000 too, since a case is never over before we say so."""
 RETRY_S = 1.0
 CLOSE_S = 2.0
 LARGEST = 2**26
@@ -81,7 +85,7 @@ class Wire:
         self._agent, self._address = agent, address.partition("?")[0]
         self._stack = ExitStack()
         self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
-        self._ended: str | None = None
+        self._ended: AgentError | None = None
         self._socket = self._connected(address, connect_s, headers or {}, verify=verify)
         self._reader = threading.Thread(target=self._read, name=f"{agent} wire", daemon=True)
         self._reader.start()
@@ -129,6 +133,22 @@ class Wire:
         """Return an error that names the agent and the address."""
         return AgentError(f"agent {self._agent}: {self._address}: {what}")
 
+    def lost(self, what: str) -> SessionLostError:
+        """Return the same for a session that broke off, and that may be had again."""
+        return SessionLostError(str(self.error(what)))
+
+    def _closed(self, closed: ConnectionClosed) -> AgentError:
+        frame = closed.rcvd
+        if frame is None:
+            if closed.sent is not None and closed.sent.code == 1009:
+                return self.error(f"sent a message of more than {LARGEST} bytes; send audio in smaller pieces")
+            return self.lost("the connection was cut without being closed")
+        what = f"closed the connection with code {frame.code}{f' ({frame.reason})' if frame.reason else ''}"
+        return self.lost(what) if frame.code in PASSING_CLOSES else self.error(what)
+
+    def _broke(self, error: Exception) -> SessionLostError:
+        return self.lost(f"the connection broke: {_said(error)}")
+
     # The thread
 
     def _read(self) -> None:
@@ -139,9 +159,9 @@ class Wire:
                 data = self._socket.recv()
                 self._messages.put(Message(data, now()))
         except ConnectionClosed as closed:
-            self._ended = _closed(closed)
+            self._ended = self._closed(closed)
         except Exception as error:
-            self._ended = f"the connection broke: {_said(error)}"
+            self._ended = self._broke(error)
         self._messages.put(None)
 
     # The session's side
@@ -153,9 +173,9 @@ class Wire:
         try:
             self._socket.send(data)
         except ConnectionClosed as closed:
-            raise self.error(_closed(closed)) from None
+            raise self._closed(closed) from None
         except OSError as error:
-            raise self.error(f"the connection broke: {_said(error)}") from None
+            raise self._broke(error) from None
 
     def receive(self, deadline: float, what: str, mend: str) -> Message:
         """Return the next message; wait for it until ``deadline`` (of :func:`time.monotonic`).
@@ -180,7 +200,8 @@ class Wire:
     def _checked(self, message: Message | None) -> Message:
         if message is None:
             self._messages.put(None)  # it stays closed
-            raise self.error(self._ended or "the connection is closed")
+            assert self._ended is not None
+            raise self._ended
         return message
 
     def close(self) -> None:
@@ -211,16 +232,6 @@ def key_of(agent: str, key_env: str) -> str | None:
     if not key:
         raise AgentError(f"agent {agent}: the environment variable {key_env} is not set; it holds the service's key")
     return key
-
-
-def _closed(closed: ConnectionClosed) -> str:
-    frame = closed.rcvd
-    if frame is None:
-        if closed.sent is not None and closed.sent.code == 1009:
-            return f"sent a message of more than {LARGEST} bytes; send audio in smaller pieces"
-        return "the connection was cut without being closed"
-    reason = f" ({frame.reason})" if frame.reason else ""
-    return f"closed the connection with code {frame.code}{reason}"
 
 
 def _said(error: BaseException) -> str:

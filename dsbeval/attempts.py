@@ -7,12 +7,13 @@ Conventions
 * It waits as long as the service asks, else :data:`WAITS_S`. A service that asks for more than :data:`LONGEST_WAIT_S` is
   not waited for.
 * No slot is held while it waits.
+* How often a case was begun again is in its row (``"restarts": n``, only where it was) and counted in the summary.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -34,6 +35,7 @@ class Recorded(Protocol):
 
 
 R = TypeVar("R", bound=Recorded)
+Row = Mapping[str, Any]
 
 
 def attempt(
@@ -86,3 +88,15 @@ def _lost(error: BaseException | None) -> SessionLostError | None:
     while error is not None and not isinstance(error, SessionLostError):
         error = error.__cause__
     return error
+
+
+def restarts_of(meta: Mapping[str, Any]) -> dict[str, int]:
+    """Return what the row of a recording says of its restarts; nothing where there were none."""
+    again = meta.get("restarts") or ()
+    return {"restarts": len(again)} if again else {}
+
+
+def restarted(rows: Iterable[Row]) -> dict[str, int] | None:
+    """Return ``{"cases", "restarts"}`` of cases and conversations that were begun again; None where none was."""
+    counts = [int(row["restarts"]) for row in rows if row.get("restarts")]
+    return {"cases": len(counts), "restarts": sum(counts)} if counts else None

@@ -51,6 +51,8 @@ class Needs(Entry):
     """The ``--model-arg`` that says where a service listens."""
     persona: bool
     """Whether it takes a system prompt."""
+    stated: dict[str, Any] = Field(default_factory=dict)
+    """Arguments, and their defaults, that a run states as if they had been given: they decide what is measured."""
     garble_watch: bool = False
     """Whether conversations with it are watched for speech that is not its text, unless a run says otherwise."""
     verified: str

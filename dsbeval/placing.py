@@ -202,7 +202,8 @@ class Models:
         except AgentError as error:
             known = [one for one in self._entries if one != spec]
             raise AgentError(f"{error}" + (f"; {FILE} has {', '.join(known)}" if known else "")) from None
-        given = {**entry.options, **(args or {})}
+        needs = load_needs(spec)
+        given = {**(needs.stated if needs is not None else {}), **entry.options, **(args or {})}
         said = {key.removeprefix(HOST): given.pop(key) for key in list(given) if key.startswith(HOST)}
         host = self._host(name, entry, said, option, cwd or Path.cwd())
         device = given.pop("device", entry.device)
@@ -211,7 +212,7 @@ class Models:
         if checkpoint is None and entry.checkpoint is not None:
             local = self._folder / entry.checkpoint
             checkpoint = str(local) if local.exists() else entry.checkpoint
-        return Placed(name, spec, given, checkpoint, device, host, load_needs(spec), option)
+        return Placed(name, spec, given, checkpoint, device, host, needs, option)
 
     def _host(self, name: str, entry: ModelEntry, said: dict[str, object], option: str, cwd: Path) -> Host | None:
         unknown = [key for key in said if key not in _HostArgs.model_fields]

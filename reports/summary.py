@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dsbeval.attempts import restarted
 from dsbeval.caveats import tally
 from dsbeval.dyadic.runs import Earlier
 from dsbeval.ifeval import crosstabs, published
@@ -57,6 +58,8 @@ def build(
             del out["ifeval"]
     if used := usage_totals(folder.root):
         out["usage"] = used
+    if again := restarted(row for row in rows if row["item"] != "persona"):
+        out["restarts"] = again
     return out
 
 

@@ -15,7 +15,7 @@ from dsbeval.judge.tables import render as render_judge
 from dsbeval.stats import SMALL_N
 from reports.dyad_tables import render as render_dyads
 from reports.trials import trial_lines
-from reports.usage_lines import usage_line
+from reports.usage_lines import service_lines
 
 SUBSET_NAMES = {"all": "all cells", "reactive": "reactive (published headline)", "exercised": "exercised"}
 EFFECT_NAMES = {
@@ -132,8 +132,8 @@ def sections(summary: Mapping[str, Any], width: int = 100) -> Iterator[tuple[str
         yield "DSB-IFEval", _ifeval(summary, width)
     if "dyadic" in summary:
         yield "DyaFDB", render_dyads(summary["dyadic"], summary["fingerprint"]["agent"])
-    if "usage" in summary:
-        yield "Services", [usage_line(entry) for entry in summary["usage"]]
+    if services := service_lines(summary):
+        yield "Services", services
 
 
 def render(summary: Mapping[str, Any], width: int = 100) -> list[str]:

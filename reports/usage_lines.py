@@ -18,6 +18,17 @@ _TOKENS = {
 }
 
 
+def service_lines(summary: Mapping[str, Any]) -> list[str]:
+    """Return what a run has used of services, and how often a case was begun again because a session was lost."""
+    lines = [usage_line(entry) for entry in summary.get("usage", ())]
+    if (again := summary.get("restarts")) is not None:
+        lines.append(
+            f"begun again because a session was lost: {again['cases']} cases, {again['restarts']} times; "
+            "restarts in their rec.json says why"
+        )
+    return lines
+
+
 def usage_line(entry: Mapping[str, Any]) -> str:
     """Return an entry of ``summary["usage"]`` as a line: what it was, how often, what it took, what it cost."""
     counts = entry["counts"]

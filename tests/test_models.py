@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,15 @@ def test_every_agent_of_this_project_says_what_it_needs() -> None:
         file = needs.requirements_file
         assert file is None or file.is_file(), needs.path
         assert needs.runs != "gpu" or needs.memory_gib, needs.path
+
+
+def test_what_a_run_states_unasked_is_the_agents_own_default() -> None:
+    stated = {name: needs.stated for name, needs in all_needs().items() if needs.stated}
+    assert stated == {"gpt_realtime": {"playback": "raw"}}
+    for name, arguments in stated.items():
+        module, _, kind = AGENTS[name].partition(":")
+        parameters = inspect.signature(getattr(importlib.import_module(module), kind)).parameters
+        assert {key: parameters[key].default for key in arguments} == arguments
 
 
 def test_requirements_are_pinned() -> None:

@@ -58,6 +58,13 @@ def test_a_table_says_where_a_model_runs(folder: Path) -> None:
     assert models.place("silent").host is None  # it has no table
 
 
+def test_what_decides_a_measurement_is_stated_though_nobody_gave_it() -> None:
+    models = Models()
+    assert models.place("gpt_realtime").args == {"playback": "raw"}
+    assert models.place("gpt_realtime", {"playback": "client"}).args == {"playback": "client"}
+    assert models.place("echo").args == {}
+
+
 def test_the_command_line_wins(folder: Path) -> None:
     models = Models.find("models.toml", folder)
     args = parse_args(["level=1", f"host.python={sys.executable}", "host.step_s=5", "host.cwd=elsewhere", "device=cpu"])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from adapters._wire import PASSING_CLOSES
 from dsbeval.errors import AgentError, OptionError, SessionLostError
 
 OFFICIAL = "https://api.openai.com/v1"
@@ -27,8 +28,6 @@ _PASSING_CODES = frozenset(
         "overloaded",
     }
 )
-_PASSING_CLOSES = frozenset({1000, 1001, 1005, 1006, 1011, 1012, 1013, 1014})
-"""Close codes of a connection that was cut or a server that goes away; 1000 too, since a case is never over before we say so."""
 _PASSING_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 
 
@@ -131,7 +130,7 @@ class Address:
         code = close.code if close else 1006
         reason = self.scrub(close.reason) if close and close.reason else "no reason given"
         line = f"{self.shown}: the connection was closed, code {code}: {reason}"
-        return SessionLostError(line) if code in _PASSING_CLOSES else AgentError(line)
+        return SessionLostError(line) if code in PASSING_CLOSES else AgentError(line)
 
 
 def find_address(base_url: str, azure_endpoint: str, api_version: str, key_env: str) -> Address:

@@ -20,6 +20,7 @@ import wave
 from collections.abc import Sequence
 from contextlib import suppress
 
+from adapters import _wire
 from adapters._wire import patiently
 from adapters.lychee_fd.events import Collector
 from adapters.lychee_fd.service import EventStream, Service
@@ -127,9 +128,10 @@ class LycheeSession(Session):
         return self._arrived()
 
     def finish(self) -> Sequence[Emission]:
-        """Return what has come. Raises :class:`AgentError` where nothing of it could be understood."""
+        """Return what has come. Raises :class:`AgentError` where nothing of it could be understood, or nothing was said aloud."""
         out = self._arrived()
         self._collector.check_understood()
+        self._collector.check_spoken(_wire.now())
         return out
 
     def _arrived(self) -> Sequence[Emission]:

@@ -6,6 +6,8 @@ Conventions
   other passed over.
 * A block that is not silence and has come before in its round has been delivered twice, and is heard once; the service
   itself never repeats one. Text is told apart by its number.
+* A session that had words and never any audio, though its first words came :data:`SILENT_TEXT_S` before its end, is an error:
+  the service did not say what it wrote.
 * What is not about sound or words (``status``, ``heartbeat``, ``stage_timing``, ``state_change``) is passed over, and so is
   what is unknown. A session of which nothing at all could be understood is an error.
 """
@@ -23,6 +25,9 @@ import numpy as np
 from adapters.lychee_fd.service import Event, Service
 from dsbeval.agent import NO_AUDIO, Emission, TextToken
 from dsbeval.audio import RATE, Signal
+
+SILENT_TEXT_S = 5.0
+"""How long the first audio of a session may come behind its first words."""
 
 _FORMS = ("audio_chunk_pcm", "audio_chunk")
 _PASSED_OVER = frozenset({"status", "heartbeat", "stage_timing", "state_change"})
@@ -42,6 +47,8 @@ class Collector:
         self._said = ""
         self._unknown: dict[str, int] = {}
         self._understood = False
+        self._wrote_at: float | None = None
+        self._spoke = False
 
     def add(self, event: Event) -> None:
         """Take an event. Raises :class:`~dsbeval.errors.AgentError` for an error of the service, or garbage."""
@@ -62,7 +69,7 @@ class Collector:
                 said = data.get("message") or data.get("error") or data.get("detail") or "an error without a message"
                 raise self._service.error(f"says: {' '.join(str(said).split())}")
             case "done":
-                raise self._service.error("ended the session before it was stopped")
+                raise self._service.lost("ended the session before it was stopped")
             case name if name not in _PASSED_OVER:
                 self._unknown[name] = self._unknown.get(name, 0) + 1
 
@@ -70,6 +77,7 @@ class Collector:
         self._form = self._form or form
         if form != self._form:
             return
+        self._spoke = True
         audio = self._pcm(data) if form == "audio_chunk_pcm" else self._wav(data)
         block = (data.get("round_id"), hashlib.sha256(audio.tobytes()).digest())
         if audio.any():
@@ -123,6 +131,8 @@ class Collector:
         if data.get("break_before") and self._said and not self._said.endswith((" ", "\n")):
             delta = f" {delta}"
         self._said = (self._said + delta)[-1:]
+        if self._wrote_at is None:
+            self._wrote_at = self._at
         self._text.append(TextToken(delta))
 
     def taken(self) -> tuple[Emission, ...]:
@@ -139,3 +149,10 @@ class Collector:
         if not self._understood and self._unknown:
             names = ", ".join(sorted(self._unknown))
             raise self._service.error(f"sent only events that are not known here ({names}); it is of another version")
+
+    def check_spoken(self, now: float) -> None:
+        """Raise :class:`~dsbeval.errors.AgentError` where the whole session was written and not said."""
+        if not self._spoke and self._wrote_at is not None and now - self._wrote_at > SILENT_TEXT_S:
+            raise self._service.error(
+                "has sent words and no audio in the whole session, so nothing was heard of it; see whether token2wav runs"
+            )

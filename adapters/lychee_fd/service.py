@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapters import _wire
 from adapters._wire import BUSY, LARGEST, BusyError
-from dsbeval.errors import AgentError
+from dsbeval.errors import AgentError, SessionLostError
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -46,6 +46,10 @@ class Service:
         """Return an error that names the agent and the address."""
         return AgentError(f"agent {self._agent}: {self._url}: {what}")
 
+    def lost(self, what: str) -> SessionLostError:
+        """Return the same for a session that broke off, and that may be had again."""
+        return SessionLostError(str(self.error(what)))
+
     def start(self, settings: dict[str, object]) -> tuple[str, int | None]:
         """Start a session; return its name and the length of a chunk, where the service says it.
 
@@ -64,7 +68,9 @@ class Service:
         try:
             self._post(f"/{session}/chunk", self._timeout_s, content=body, headers=headers)
         except BusyError as error:
-            raise AgentError(str(error)) from None  # in mid-session nothing is repeated
+            raise SessionLostError(
+                str(error)
+            ) from None  # nothing is sent twice: the case is begun again, or not at all
 
     def stop(self, session: str) -> None:
         """Stop a session."""
@@ -76,7 +82,7 @@ class Service:
         try:
             response = self._client.post(f"{self._url}{_SESSION}{path}", timeout=within_s, **body)
         except httpx2.HTTPError as error:
-            raise self.error(_said(error, within_s)) from None
+            raise self.failed(error, within_s) from None
         self.check(response, path)
         return response
 
@@ -104,9 +110,21 @@ class Service:
         """Seconds within which the stream must be open."""
         return self._connect_s
 
-    def failed(self, error: Exception) -> str:
-        """Return what is said of a stream that broke."""
-        return _said(error, self._timeout_s, "no event")
+    def failed(self, error: Exception, within_s: float | None = None) -> AgentError:
+        """Return what an exception of a call means; of the stream of events without ``within_s``."""
+        import httpx2
+
+        if isinstance(error, httpx2.ConnectError):
+            refused = "refused" in str(error).lower()
+            return self.error(
+                f"connection {'refused' if refused else f'failed ({error})'}; is the service running there?"
+            )
+        if isinstance(error, httpx2.TimeoutException):
+            late = f"no event within {self._timeout_s:g} s" if within_s is None else f"no answer within {within_s:g} s"
+            return self.error(f"{late}; raise --model-arg timeout_s, or see the service's log")
+        if isinstance(error, httpx2.RemoteProtocolError):
+            return self.lost(f"the connection was cut ({error})")
+        return self.lost(f"the connection broke: {type(error).__name__}: {' '.join(str(error).split())}".rstrip(": "))
 
     def close(self) -> None:
         """Let go of the connections; a second call does nothing."""
@@ -148,11 +166,11 @@ class EventStream:
                 self._open.set()
                 for event in httpx2.EventSource(response, max_event_size=LARGEST):
                     self._events.put(self._parsed(event.event, event.data))
-            self._ended = self._service.error("ended the stream of events in mid-session")
+            self._ended = self._service.lost("ended the stream of events in mid-session")
         except AgentError as error:
             self._ended = error
         except Exception as error:
-            self._ended = self._service.error(self._service.failed(error))
+            self._ended = self._service.failed(error)
         self._events.put(None)
         self._open.set()
 
@@ -187,16 +205,3 @@ class EventStream:
             with suppress(OSError, KeyError, AttributeError):  # the thread waits in this socket, and only this wakes it
                 self._response.extensions["network_stream"].get_extra_info("socket").shutdown(2)
         self._reader.join(STOP_S)
-
-
-def _said(error: Exception, within_s: float, what: str = "no answer") -> str:
-    import httpx2
-
-    if isinstance(error, httpx2.ConnectError):
-        refused = "refused" in str(error).lower()
-        return f"connection {'refused' if refused else f'failed ({error})'}; is the service running there?"
-    if isinstance(error, httpx2.TimeoutException):
-        return f"{what} within {within_s:g} s; raise --model-arg timeout_s, or see the service's log"
-    if isinstance(error, httpx2.RemoteProtocolError):
-        return f"the connection was cut ({error})"
-    return f"the connection broke: {type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")

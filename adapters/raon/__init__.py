@@ -9,6 +9,7 @@ Conventions
   :data:`BUFFER_S` after it is due, what a listener would have heard is a hole, and counting begins anew from there.
 * A text delta comes with the audio that follows it. Structural tokens are taken out, a line break is a blank.
 * An ERROR of the gateway is an *error* of the case, also where it would go on with a silent frame in place of the model's.
+  Where it names a trouble of the gateway that may pass (overload, a worker that died), the case is begun again.
 * It takes no seed: two runs differ.
 
 Source: krafton-ai/Raon-SpeechChat-Demo, gateway and protocol; nothing here was run against its weights.
@@ -36,6 +37,8 @@ BUFFER_S = 0.24
 STYLES = ("custom", "raon_persona", "raon_persona_context")
 OPENERS = ("auto", "listen", "speak")
 _NO_WORKER = "no workers available"
+_PASSING = ("overloaded_backlog", "worker_unhealthy", "idle_timeout", "internal_error")
+"""Reasons of the gateway's own, in an ERROR or a CLOSE, that another session may not meet."""
 
 
 class Raon(Agent):
@@ -226,13 +229,17 @@ class RaonSession(Session):
         kind, payload = found
         said = " ".join(payload.decode("utf-8", "replace").split())
         if kind is Kind.ERROR:
-            error = self._wire.error(f"says: {said or 'an error without a message'}")
+            error = self._error(said, f"says: {said or 'an error without a message'}")
             raise BusyError(str(error)) if _NO_WORKER in said.lower() else error
         if kind is Kind.CLOSE:
-            raise self._wire.error(f"closed the conversation: {said or 'no reason given'}")
+            raise self._error(said, f"closed the conversation: {said or 'no reason given'}")
         if kind is Kind.PING:
             self._wire.send(packed(Kind.PONG, payload))
         return (Kind.SEQ_TRACE, b"") if kind in SILENT else (kind, payload)
+
+    def _error(self, said: str, what: str) -> AgentError:
+        passing = any(reason in said.lower() for reason in _PASSING)
+        return self._wire.lost(what) if passing else self._wire.error(what)
 
     def close(self) -> None:
         """Say so and close the connection."""

@@ -36,6 +36,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from dsbeval.attempts import restarts_of
 from dsbeval.caveats import caveats
 from dsbeval.dyadic.record import DyadRecording
 from dsbeval.dyadic.rows import SIDES, Side, SideScores
@@ -140,6 +141,7 @@ def score_heard(
         "silent": [side for side in SIDES if side not in heard.speakers],
         **({"garble": meta["garble"]} if "garble" in meta else {}),
         **({"caveats": told} if (told := _caveats(meta, heard.length)) else {}),
+        **restarts_of(meta),
     }
 
 

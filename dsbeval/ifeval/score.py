@@ -5,7 +5,7 @@ A row of the floor item::
     {"id", "item": "floor", "outcome": passed|failed|error|skipped, "role", "probe", "level", "instance", "action",
     "scored_as",
      "matched", "seed", "verifier", "passed", "exercised", "margin", "margin_unit", "borderline", "label",
-     "thresholds", "message", "measurements"}
+     "thresholds", "message", "measurements"}; "restarts" where the case was begun again
 
 An error or skipped row has the identifying fields, the outcome and the message only.
 """
@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dsbeval.attempts import restarts_of
 from dsbeval.errors import DsbevalError
 from dsbeval.ifeval.pack import Case
 from dsbeval.ifeval.scene import Measurements, measure_recording
@@ -85,6 +86,7 @@ def score_measured(
         **({"enacted": enacted(meta, measurements, overrides)} if meta.get("resolved_action") else {}),
         **({"realtime": meta["realtime"]} if "realtime" in meta else {}),
         **({"caveats": meta["caveats"]} if meta.get("caveats") else {}),
+        **restarts_of(meta),
         **verdict.as_dict(),
         "measurements": measurements.as_dict(),
     }

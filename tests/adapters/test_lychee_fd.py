@@ -17,7 +17,7 @@ from dsbeval.agent import Emission, Session
 from dsbeval.audio import RATE, Signal, to_pcm16
 from dsbeval.clock import LogicalClock, WallClock
 from dsbeval.conformance import CHECKS
-from dsbeval.errors import AgentError, OptionError
+from dsbeval.errors import AgentError, OptionError, SessionLostError
 from dsbeval.loading import load_agent
 from dsbeval.recording import AgentSide
 from dsbeval.speech.bank import load_bank
@@ -134,6 +134,20 @@ def test_audio_is_heard_when_it_comes_and_queued_where_it_comes_faster_than_it_p
     assert np.array_equal(to_pcm16(side.channel.played(begun, side.channel.cursor)), to_pcm16(whole))
 
 
+def test_a_stall_of_two_seconds_leaves_a_hole() -> None:
+    first, second = noise(0.5, seed=1), noise(0.4, seed=2)
+    lines: list[Line] = [pcm(first), 2.0, pcm(second)]
+    side = AgentSide(RATE)
+    with conversation(Lychee([{0: lines}]), timeout_s=5.0) as session:
+        start = time.monotonic()
+        for emission in heard_back(session, wait_s=2.3):
+            assert emission.arrived is not None
+            side.accept(emission, round((emission.arrived - start) * RATE))
+    sounding = np.flatnonzero(side.channel.played(0, side.channel.cursor))
+    assert np.diff(sounding).max() / RATE == pytest.approx(1.5, abs=0.2)
+    assert sounding.size == pytest.approx(first.size + second.size, abs=10)
+
+
 def test_an_interrupt_drops_what_has_not_been_played() -> None:
     first, second = noise(3.0, seed=1), noise(0.4, seed=2)
     lines: list[Line] = [pcm(first), 0.3, ("audio_interrupt", {"reason": "user_speech"}), pcm(second, round_id=2)]
@@ -200,15 +214,21 @@ def test_a_service_of_another_version_is_not_taken_for_a_silent_one() -> None:
 # Faults
 
 
+BROKEN_OFF = r"the connection was cut|the connection broke|ended the stream"
+OVER = "ended the session before it was stopped"
+LOST = (BROKEN_OFF, OVER)
+"""What another session may not meet: the case is begun again."""
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([None], r"the connection was cut|the connection broke|ended the stream"),
-        ([pcm(noise(0.4)), None], r"the connection was cut|the connection broke|ended the stream"),
+        ([None], BROKEN_OFF),
+        ([pcm(noise(0.4)), None], BROKEN_OFF),
         ([("error", {"message": "CUDA\nout of memory"})], "says: CUDA out of memory"),
         ([("error", {})], "says: an error without a message"),
         ([("status", {"frame_error": "bad frame"})], "says: bad frame"),
-        ([("done", {}), pcm(noise(0.4))], "ended the session before it was stopped"),
+        ([("done", {}), pcm(noise(0.4))], OVER),
         (["event: audio_chunk_pcm\ndata: {\n\n"], "sent an event 'audio_chunk_pcm' that is not JSON: '{'"),
         (["event: status\ndata: 3\n\n"], "sent an event 'status' that is not an object: '3'"),
         ([("audio_chunk_pcm", {"pcm_b64": "!!!"})], "sent pcm_b64 that is not base64"),
@@ -222,8 +242,9 @@ def test_a_service_of_another_version_is_not_taken_for_a_silent_one() -> None:
 def test_what_goes_wrong_in_a_session_is_one_line(lines: list[Line], message: str) -> None:
     with conversation(Lychee([{1: lines}])) as session:
         heard_back(session)
-        with pytest.raises(AgentError, match=rf"^agent lychee_fd: http://127.0.0.1:\d+: .*({message})"):
+        with pytest.raises(AgentError, match=rf"^agent lychee_fd: http://127.0.0.1:\d+: .*({message})") as info:
             heard_back(session, 2, wait_s=0.15)
+    assert isinstance(info.value, SessionLostError) == (message in LOST)
 
 
 def test_silence_for_ever_is_an_error_at_the_deadline_and_a_service_that_only_listens_is_not() -> None:
@@ -270,7 +291,7 @@ def test_in_mid_session_nothing_is_sent_twice(status: int) -> None:
         pytest.raises(AgentError, match=f"chunk answers HTTP {status}") as info,
     ):
         session.step(QUIET)
-    assert type(info.value) is AgentError
+    assert isinstance(info.value, SessionLostError) == (status != 409)
     assert service.chunks == [[]]
 
 
@@ -289,7 +310,7 @@ def test_nobody_there_is_one_line() -> None:
 # A run
 
 
-def test_every_fault_is_an_error_of_its_case_and_nothing_else_is_lost_at_fifteen_times_real_time(
+def test_a_fault_is_an_error_of_its_case_or_it_is_begun_again_and_nothing_else_is_lost_at_fifteen_times_real_time(
     pytester: pytest.Pytester,
 ) -> None:
     reply = load_bank()["reply"].audio
@@ -298,6 +319,7 @@ def test_every_fault_is_an_error_of_its_case_and_nothing_else_is_lost_at_fifteen
     plans: list[Plan] = [
         {12: speech},
         {12: [pcm(parts[0]), None]},
+        {12: speech},
         {12: [("error", {"message": "out of memory"})]},
         {12: [*speech[:2], 2 / 15, *speech[2:]], 25: [("audio_interrupt", {"reason": "user"})]},
         {12: [text("words alone", seq=1)]},
@@ -307,12 +329,14 @@ def test_every_fault_is_an_error_of_its_case_and_nothing_else_is_lost_at_fifteen
     with Lychee(plans, answers=answers) as service:
         inner = run(
             pytester, "-p", "tests.adapters.fastwall", "--model=lychee_fd", f"--model-arg=url={service.url}",
-            "--levels=L0,L1", "--roles=R6", "--probes=C1", f"--limit={len(plans)}",
+            "--levels=L0,L1", "--roles=R6", "--probes=C1", f"--limit={len(plans) - 1}",
         )  # fmt: skip
     rows = inner.rows()
-    assert [row["outcome"] == "error" for row in rows] == [False, True, True, False, False, False], inner.out
+    assert [row["outcome"] == "error" for row in rows] == [False, False, True, False, True, False], inner.out
+    assert [row.get("restarts") for row in rows] == [None, 1, None, None, None, None]
     assert rows[2]["message"] == f"agent lychee_fd: {service.url}: says: out of memory"
-    assert [row["measurements"]["spoke"] for row in rows if row["outcome"] != "error"] == [True, True, False, False]
+    assert "has sent words and no audio in the whole session" in rows[4]["message"]
+    assert [row["measurements"]["spoke"] for row in rows if row["outcome"] != "error"] == [True, True, True, False]
     assert inner.counts["missing"] == 0
     assert service.faults == []
     assert "Traceback" not in inner.out

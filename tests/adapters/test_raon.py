@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 import socket
 import time
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from dsbeval.audio import RATE, Signal
 from dsbeval.clock import LogicalClock, WallClock
 from dsbeval.conformance import CHECKS
 from dsbeval.dyadic.scenarios import load_scenarios
-from dsbeval.errors import AgentError, DsbevalError
+from dsbeval.errors import AgentError, DsbevalError, SessionLostError
 from dsbeval.loading import load_agent
 from dsbeval.recording import AgentSide
 from reports.settings import read_settings
@@ -286,14 +287,22 @@ def test_conversations_with_it_are_watched_for_garble_unless_a_run_says_otherwis
 # Faults
 
 
+LOST = (
+    (cuts, "the connection was cut without being closed"),
+    (closes(1000), "closed the connection with code 1000"),
+    (closes(1011, "boom"), r"closed the connection with code 1011 \(boom\)"),
+    (closes(1000, said=CLOSE + b"overloaded_backlog"), "closed the conversation: overloaded_backlog"),
+    (closes(1000, said=ERROR + b"worker_unhealthy"), "says: worker_unhealthy"),
+)
+"""What another session may not meet: the case is begun again."""
+
+
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        (cuts, "sent 400 bytes|the connection was cut without being closed"),
-        (closes(1000), "closed the connection with code 1000"),
-        (closes(1011, "boom"), r"closed the connection with code 1011 \(boom\)"),
-        (closes(1000, said=CLOSE + b"overloaded_backlog"), "closed the conversation: overloaded_backlog"),
-        (closes(1000, said=ERROR + b"worker_unhealthy"), "says: worker_unhealthy"),
+        *LOST,
+        (closes(1008, "no more"), r"closed the connection with code 1008 \(no more\)"),
+        (closes(1000, said=CLOSE + b"invalid_client_frame"), "closed the conversation: invalid_client_frame"),
         (instead(ERROR + b"decode failed\nframe 3", AUDIO + silence()), "says: decode failed frame 3"),
         (instead(ERROR), "says: an error without a message"),
         (instead(b""), r"sent a frame of unknown kind \(empty\)"),
@@ -305,8 +314,9 @@ def test_conversations_with_it_are_watched_for_garble_unless_a_run_says_otherwis
 def test_what_goes_wrong_in_a_conversation_is_one_line(act: Act, message: str) -> None:
     with conversation(Gateway([{2: act}])) as session:
         heard_back(session, 2)
-        with pytest.raises(AgentError, match=rf"^agent raon: ws://127.0.0.1:\d+/ws/chat: .*({message})"):
+        with pytest.raises(AgentError, match=rf"^agent raon: ws://127.0.0.1:\d+/ws/chat: .*({message})") as info:
             heard_back(session, 3)
+    assert isinstance(info.value, SessionLostError) == ((act, message) in LOST)
 
 
 def test_a_text_message_is_not_of_the_protocol() -> None:
@@ -361,13 +371,16 @@ def test_nobody_there_is_one_line_without_the_prompt() -> None:
 # A run
 
 
-def test_every_fault_is_an_error_of_its_case_and_nothing_else_is_lost_at_fifteen_times_real_time(
+def test_a_fault_is_an_error_of_its_case_or_it_is_begun_again_and_nothing_else_is_lost_at_fifteen_times_real_time(
     pytester: pytest.Pytester,
 ) -> None:
+    again: dict[object, Act] = {}
     acts: list[dict[object, Act]] = [
         {20: sends(TEXT + b"\nhello"), 30: sends(AUDIO + silence(25))},
         {30: cuts},
+        again,
         {30: closes(1000, said=CLOSE + b"overloaded_backlog")},
+        again,
         {"ready": instead(ERROR + b"no such speaker")},
         {30: stalls(2 / 15)},
         {30: hangs},
@@ -376,12 +389,13 @@ def test_every_fault_is_an_error_of_its_case_and_nothing_else_is_lost_at_fifteen
     with Gateway(acts) as gateway:
         inner = run(
             pytester, "-p", "tests.adapters.fastwall", "--model=raon", f"--model-arg=url={gateway.url}",
-            "--levels=L0,L1", "--roles=R6", "--probes=C1,C3", f"--limit={len(acts)}",
+            "--levels=L0,L1", "--roles=R6", "--probes=C1,C3", f"--limit={len(acts) - 2}",
         )  # fmt: skip
     rows = inner.rows()
-    assert [row["outcome"] == "error" for row in rows] == [False, True, True, True, False, True, False], inner.out
-    assert [rows[k]["message"].partition("chat: ")[2] for k in (2, 3, 5)] == [
-        "closed the conversation: overloaded_backlog",
+    assert [row["outcome"] == "error" for row in rows] == [False, False, False, True, False, True, False], inner.out
+    assert [row.get("restarts") for row in rows] == [None, 1, 1, None, None, None, None]
+    assert inner.summary["restarts"] == {"cases": 2, "restarts": 2}
+    assert [rows[k]["message"].partition("chat: ")[2] for k in (3, 5)] == [
         "says: no such speaker",
         "has sent no audio for 10 s; raise --model-arg timeout_s, or see /health",
     ]
@@ -389,4 +403,7 @@ def test_every_fault_is_an_error_of_its_case_and_nothing_else_is_lost_at_fifteen
     assert gateway.faults == []
     assert "Traceback" not in inner.out
     spoke = [row["measurements"]["spoke"] for row in rows if row["outcome"] != "error"]
-    assert spoke == [True, True, True]
+    assert spoke == [True] * 5
+    recording = json.loads((inner.run_dir / "recordings" / f"{rows[2]['id']}.rec.json").read_text())
+    [restart] = recording["restarts"]
+    assert restart["reason"].endswith("closed the conversation: overloaded_backlog")

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from dsbeval.ifeval.pack import load_pack
 from dsbeval.results import RunFolder
@@ -18,7 +19,7 @@ from tests.adapters.realtime_answers import complain, cut
 from tests.adapters.realtime_server import Answer, Call, Plan, RealtimeServer
 from tests.adapters.realtime_talk import said
 from tests.ifeval.packs import copy_pack
-from tests.inner import run
+from tests.inner import ROOT, run
 
 pytest_plugins = ["pytester"]
 
@@ -77,6 +78,13 @@ def test_cases_are_begun_again_or_end_in_an_error_and_the_others_are_kept(pytest
     assert told["session"]["playback"] == "raw"
     assert told["realtime"]["latency"] == "wall"
 
+    # It is seen without opening the recording.
+    rows = {(row["id"], row["item"]): row for row in inner.rows()}
+    (kept,) = [row for row in rows.values() if row["item"] == "floor" and row["outcome"] != "error"]
+    assert kept["restarts"] == 1
+    assert inner.summary["restarts"] == {"cases": 1, "restarts": 1}
+    assert "begun again because a session was lost: 1 cases, 1 times" in inner.out
+
     # What was used is of every session, also of those that were lost or ended in an error.
     (used,) = inner.summary["usage"]
     assert {name: used["counts"][name] for name in ("sessions", "lost", "responses")} == {
@@ -87,4 +95,8 @@ def test_cases_are_begun_again_or_end_in_an_error_and_the_others_are_kept(pytest
     # Each: 56 + 64 cached of text in, 80 of audio in, 10 of text out, and 12 for 0.6 s of audio out.
     assert used["cost_usd"] == pytest.approx(2 * (56 * 4 + 64 * 0.4 + 80 * 32 + 10 * 16 + 12 * 64) / 1e6, abs=1e-6)
     assert f"gpt_realtime (at {used['at']}, model gpt-realtime, playback raw): 3 sessions; 1 lost" in inner.out
-    assert RunFolder.open(inner.run_dir).fingerprint()["agent_args"]["concurrency"] == 1
+    schema = json.loads((ROOT / "docs" / "summary.schema.json").read_text())
+    assert not list(Draft202012Validator(schema).iter_errors(inner.summary))
+    # The kind of playback is stated though nobody gave it.
+    arguments = RunFolder.open(inner.run_dir).fingerprint()["agent_args"]
+    assert (arguments["concurrency"], arguments["playback"]) == (1, "raw")

@@ -16,7 +16,7 @@ from adapters.websocket import WebSocketAgent
 from dsbeval.agent import Emission, Session, TextToken, check_emissions
 from dsbeval.audio import Signal
 from dsbeval.conformance import CHECKS
-from dsbeval.errors import AgentError
+from dsbeval.errors import AgentError, SessionLostError
 from dsbeval.loading import load_agent
 from dsbeval.recording import AgentSide
 from tests.adapters.ws_peer import FRAME, Act, Peer, closes, cuts, hangs, says, sends, stalls, tone
@@ -148,7 +148,21 @@ def test_in_real_time_messages_count_from_when_they_come() -> None:
     assert 0.25 < emission.arrived - begun < 0.45
 
 
-def test_in_real_time_audio_that_comes_faster_than_it_plays_is_queued_and_a_stall_leaves_a_hole() -> None:
+def test_in_real_time_a_stall_of_two_seconds_leaves_a_hole() -> None:
+    peer = Peer([{0: sends(tone(0.5).tobytes()), 1: stalls(2.0)}], clock="wall")
+    side = AgentSide(24_000)
+    with conversation(peer, timeout_s=5.0) as session:
+        start = time.monotonic()
+        for heard, wait_s in ((SILENCE, 0.0), (tone(0.02), 2.2), (SILENCE, 0.0)):
+            for emission in emitted(session, heard):
+                side.accept(emission, round(((emission.arrived or 0) - start) * 24_000))
+            time.sleep(wait_s)
+    played = side.channel.played(0, side.channel.cursor)
+    holes = np.diff(np.flatnonzero(np.abs(played) > 1e-6))
+    assert 1.4 < holes.max() / 24_000 < 2.2
+
+
+def test_in_real_time_audio_that_comes_faster_than_it_plays_is_queued() -> None:
     peer = Peer([{0: sends(tone(1.0).tobytes(), tone(1.0).tobytes()), 1: sends()}], clock="wall")
     side = AgentSide(24_000)
     with conversation(peer) as session:
@@ -195,13 +209,20 @@ def test_in_real_time_silence_for_ever_ends_at_the_deadline() -> None:
 # Faults
 
 
+LOST = (
+    (cuts, "the connection was cut without being closed"),
+    (closes(1000), "closed the connection with code 1000"),
+    (closes(1011, "out of memory"), r"closed the connection with code 1011 \(out of memory\)"),
+    (closes(1001), "closed the connection with code 1001"),
+)
+"""What another session may not meet: the case is begun again."""
+
+
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        (cuts, "the connection was cut without being closed"),
-        (closes(1000), "closed the connection with code 1000"),
-        (closes(1011, "out of memory"), r"closed the connection with code 1011 \(out of memory\)"),
-        (closes(1001), "closed the connection with code 1001"),
+        *LOST,
+        (closes(1008, "not you"), r"closed the connection with code 1008 \(not you\)"),
         (says("error", message="model\nfailed"), "says: model failed"),
         (says("error"), "says: an error without a message"),
         (hangs, r"a frame was not answered within 0\.5 s \(next is missing\); raise --model-arg timeout_s"),
@@ -218,8 +239,9 @@ def test_what_goes_wrong_in_a_session_is_one_line(act: Act, message: str) -> Non
     with conversation(Peer([{2: act}])) as session:
         emitted(session)
         emitted(session)
-        with pytest.raises(AgentError, match=f"^agent websocket: ws://127.0.0.1:[0-9]+: .*{message}"):
+        with pytest.raises(AgentError, match=f"^agent websocket: ws://127.0.0.1:[0-9]+: .*{message}") as info:
             emitted(session)
+    assert isinstance(info.value, SessionLostError) == ((act, message) in LOST)
 
 
 def test_a_nan_is_named_by_the_harness() -> None:
@@ -323,11 +345,16 @@ def test_another_refusal_is_not_asked_again() -> None:
 # A run
 
 
-def test_every_fault_is_an_error_of_its_case_and_nothing_else_is_lost(pytester: pytest.Pytester) -> None:
+def test_a_fault_is_an_error_of_its_case_or_it_is_begun_again_and_nothing_else_is_lost(
+    pytester: pytest.Pytester,
+) -> None:
+    again: dict[object, Act] = {}
     acts: list[dict[object, Act]] = [
         {},
         {100: cuts},
+        again,
         {200: closes(1011, "worker died")},
+        again,
         {"open": says("error", message="no such prompt")},
         {50: says("error", message="out of memory")},
         {60: sends("garbage")},
@@ -339,16 +366,15 @@ def test_every_fault_is_an_error_of_its_case_and_nothing_else_is_lost(pytester: 
     with Peer(acts) as peer:
         inner = run(
             pytester, "--model=websocket", f"--model-arg=url={peer.url}", "--model-arg=timeout_s=1",
-            "--levels=L0", f"--limit={len(acts)}",
+            "--levels=L0", f"--limit={len(acts) - 2}",
         )  # fmt: skip
     rows = inner.rows()
     broken = [index for index, row in enumerate(rows) if row["outcome"] == "error"]
-    assert broken == [1, 2, 3, 4, 5, 6]
-    assert all(rows[k]["outcome"] in ("passed", "failed") for k in (0, 7, 8, 9))
+    assert broken == [3, 4, 5, 6]
+    assert all(rows[k]["outcome"] in ("passed", "failed") for k in (0, 1, 2, 7, 8, 9))
+    assert [row.get("restarts") for row in rows] == [None, 1, 1, *[None] * 7]
     said = [rows[k]["message"].partition(": ")[2].partition(": ")[2] for k in broken]
     assert said == [
-        "the connection was cut without being closed",
-        "closed the connection with code 1011 (worker died)",
         "says: no such prompt",
         "says: out of memory",
         "sent a text that is not JSON: 'garbage'",
@@ -357,6 +383,6 @@ def test_every_fault_is_an_error_of_its_case_and_nothing_else_is_lost(pytester: 
     assert inner.counts["missing"] == 0
     assert "Traceback" not in inner.out
     recordings = {path.name.partition(".")[0] for path in (inner.run_dir / "recordings").glob("*.rec.json")}
-    assert recordings == {rows[k]["id"] for k in (0, 7, 8, 9)}
+    assert recordings == {rows[k]["id"] for k in (0, 1, 2, 7, 8, 9)}
     done = json.loads((inner.run_dir / "recordings" / f"{rows[8]['id']}.rec.json").read_text())
     assert "agent_done" in [event["event"] for event in done["events"]]
