@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,6 +25,9 @@ from adapters.gpt_realtime.shape import PCM, check_session
 from dsbeval.agent import Agent, Capabilities, Emission, Interaction, Session, TextToken, Usage
 from dsbeval.audio import RATE
 from dsbeval.errors import AgentError, OptionError, SessionLostError
+
+SILENT_TEXT_S = 2.0
+"""How long the first audio of a session may come behind its first words."""
 
 _PASSING = frozenset({"expired", "connection_lost"})
 
@@ -126,6 +130,7 @@ class LiveTalk:
         self._seen: Counter[str] = Counter()
         self._seconds = 0.0
         self._transcript: list[str] = []
+        self._wrote_at: float | None = None
 
     def hear(self, event: Any, at: float) -> Sequence[Emission]:
         """Take an event. Raises :class:`AgentError` for one that ends the case."""
@@ -144,6 +149,8 @@ class LiveTalk:
                 return (Emission(audio, arrived=at),) if audio.size else ()
             case "session.output_transcript.delta":
                 self._transcript.append(str(event.delta))
+                if self._wrote_at is None:
+                    self._wrote_at = at
                 return (Emission(text=(TextToken(str(event.delta)),), arrived=at),)
             case "session.usage.updated":
                 self._bill(event)
@@ -171,7 +178,11 @@ class LiveTalk:
         return ()
 
     def end(self) -> None:
-        """Do nothing: what is billed comes with the farewell."""
+        """Raise :class:`AgentError` where the whole session was written and not said. What is billed comes with the farewell."""
+        if self._wrote_at is None or self._voice.samples:
+            return
+        if time.monotonic() - self._wrote_at > SILENT_TEXT_S:
+            raise AgentError(f"{self._address.shown}: sent a transcript but no audio; nothing was heard of it")
 
     def facts(self) -> dict[str, Any]:
         """Return what came of the session."""

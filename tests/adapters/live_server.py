@@ -10,7 +10,7 @@ import base64
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -22,9 +22,10 @@ from openai.types.live.client_event import ClientEvent
 from pydantic import TypeAdapter
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
 
 from dsbeval.audio import RATE, Signal
-from tests.adapters.realtime_server import check_known, pcm_base64
+from tests.adapters.realtime_server import check_known, pcm_base64, refusal
 
 CLIENT_EVENT: TypeAdapter[Any] = TypeAdapter(ClientEvent)
 
@@ -40,12 +41,18 @@ class Line:
 
 @dataclass
 class LiveServer:
-    """``lines`` are said in every session; ``ends`` closes it with a reason after the last; ``altered`` is confirmed instead."""
+    """``lines`` are said in every session; ``ends`` closes it with a reason after the last; ``altered`` is confirmed instead.
+
+    ``act`` happens after the last line; ``status`` is what a handshake is refused with; ``starts``: whether it ever says so.
+    """
 
     lines: Sequence[Line] = ()
     ends: str | None = None
     refuse: str | None = None
     altered: dict[str, Any] = field(default_factory=dict)
+    act: Callable[[ServerConnection], Awaitable[None]] | None = None
+    status: tuple[int, dict[str, str]] | None = None
+    starts: bool = True
     paths: list[str] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
     heard: list[Signal] = field(default_factory=list)
@@ -64,7 +71,7 @@ class LiveServer:
         self._thread.start()
 
         async def start() -> Server:
-            return await serve(self._handle, "127.0.0.1", 0, close_timeout=1)
+            return await serve(self._handle, "127.0.0.1", 0, process_request=self._knock, close_timeout=1)
 
         self._server = asyncio.run_coroutine_threadsafe(start(), self._loop).result()
         return self
@@ -81,6 +88,9 @@ class LiveServer:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _knock(self, socket: ServerConnection, request: Request) -> Response | None:
+        return None if self.status is None else refusal(socket, self.status[0], "Slow down.", self.status[1])
 
     async def _send(self, socket: ServerConnection, kind: Callable[..., BaseModel], type: str, **fields: Any) -> None:
         event = kind(type=type, **fields)
@@ -117,6 +127,8 @@ class LiveServer:
             error = {"code": "invalid_voice", "message": self.refuse, "type": "invalid_request_error"}
             await self._send(socket, live.ErrorEvent, "error", event_id="e0", error=error)
             return
+        if not self.starts:
+            return
         told = {"id": "live_1", "expires_at": 2_000_000_000, "status": "active", **self.asked[-1]["session"]}
         self._session = {"instructions": "Be yourself.", **told, **self.altered}
         await self._send(socket, live.SessionStartedEvent, "session.started", event_id="e1", session=self._session)
@@ -129,14 +141,19 @@ class LiveServer:
                 times = {"start_ms": int(line.at_s * 1000), "end_ms": int((line.at_s + line.audio.size / RATE) * 1000)}
                 kind = live.OutputTranscriptDeltaEvent
                 name = "session.output_transcript.delta"
-                await self._send(socket, kind, name, event_id=f"t{number}", delta=line.text, **times)
+                if line.text:
+                    await self._send(socket, kind, name, event_id=f"t{number}", delta=line.text, **times)
                 self.sent.append(time.monotonic())
                 delta = pcm_base64(line.audio)
+                if not line.audio.size:
+                    continue
                 await self._send(socket, live.OutputAudioDeltaEvent, "session.output_audio.delta", delta=delta)
                 usage = {"seconds": float(number + 1)}
                 await self._send(
                     socket, live.SessionUsageUpdatedEvent, "session.usage.updated", event_id=f"u{number}", usage=usage
                 )
+            if self.act is not None:
+                await self.act(socket)
             if self.ends is not None:
                 await self._closed(socket, self.ends)
         except ConnectionClosed:

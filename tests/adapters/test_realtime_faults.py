@@ -16,7 +16,7 @@ from dsbeval.audio import RATE
 from dsbeval.errors import AgentError, SessionLostError
 from tests.adapters.realtime_answers import close, complain, cut, send_delta, send_text, stall
 from tests.adapters.realtime_server import Answer, Plan, RealtimeServer
-from tests.adapters.realtime_talk import Talked, Until, answered, at_once, said, talk
+from tests.adapters.realtime_talk import LONGEST_S, Talked, Until, answered, at_once, said, talk
 
 REPLY_S = 1.0
 KEY = "sk-secret-of-the-user"
@@ -183,6 +183,11 @@ def test_a_fault_that_will_not_pass_ends_the_case_in_the_services_words(met: dic
     assert not isinstance(error, SessionLostError)
     assert ENDED[name] in str(error)
     assert "\n" not in str(error)
+
+
+def test_every_fault_is_told_at_once(met: dict[str, Talked]) -> None:
+    """Long before the conversation would have been given up."""
+    assert not {name: met[name].took_s for name in (*LOST, *ENDED) if met[name].took_s > LONGEST_S / 2}
 
 
 def test_a_service_says_how_long_it_is_to_be_left_alone(met: dict[str, Talked]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
@@ -36,12 +36,10 @@ def found() -> Iterator[dict[str, str | None]]:
         peer = stack.enter_context(Peer(clock="wall", seed=False))
         gateway = stack.enter_context(Gateway())
         service = stack.enter_context(Lychee([SPEAKS] * 20))
-        agents = {
-            name: load_agent(name, {"url": server.url})
-            for name, server in zip(AGENTS, (peer, gateway, service), strict=True)
-        }
+        addresses = (peer.url, gateway.url, service.url)
+        agents = {name: load_agent(name, {"url": url}) for name, url in zip(AGENTS, addresses, strict=True)}
         assert {agent.capabilities.clock for agent in agents.values()} == {"wall"}
-        work = {
+        work: dict[str, Callable[[], str | None]] = {
             f"{name} {check}": functools.partial(fault_of, agents[name], check) for name in AGENTS for check in CHECKS
         }
         said = at_once(work, at_most=len(work))
