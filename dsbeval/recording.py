@@ -215,15 +215,16 @@ def read_session(
     if data.get("kind") != kind:
         kinds = [found or "a user and an agent" for found in (data.get("kind"), kind)]
         raise RunError(f"{path}: is a recording of {kinds[0]}, not of {kinds[1]}; name another run folder")
-    path = folder / str(data["audio"])
+    path, told = folder / str(data["audio"]), ""
     if any_rate:
         stereo, rate = read_resampled(path, channels=2)
         if rate != RATE and abs(len(stereo) - data["samples"]) <= RATE // rate + 1:  # it cannot be told to the sample
             stereo = np.pad(stereo[: data["samples"]], ((0, max(0, data["samples"] - len(stereo))), (0, 0)))
             data["resampled_from"] = rate
+        told = f" at {RATE} Hz (the file says {rate} Hz)" if rate != RATE else ""
     else:
         stereo = read_audio(path, channels=2)
     if len(stereo) != data["samples"]:
-        raise RunError(f"{path}: {len(stereo)} samples, but rec.json says {data['samples']}; record it again")
+        raise RunError(f"{path}: {len(stereo)} samples{told}, but rec.json says {data['samples']}; record it again")
     left, right = (np.ascontiguousarray(stereo[:, k]) for k in (0, 1))
     return data, (left, right)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,10 @@ _PASSING_CODES = frozenset(
         "server_overloaded",
         "overloaded",
     }
+)
+_TRY_AGAIN = re.compile(
+    r"try again in\s+(?:(\d+)\s*m(?:in\w*)?(?![a-z]))?\s*(?:(\d+(?:\.\d+)?)\s*s(?:ec\w*)?\b)?\s*(?:(\d+)\s*ms\b)?",
+    re.IGNORECASE,
 )
 _PASSING_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 
@@ -76,13 +81,19 @@ class Address:
         line = " ".join(str(text).split())
         return line.replace(self.key, "[key]") if self.key else line
 
-    def refusal(self, error: Mapping[str, Any]) -> AgentError:
-        """Return what an ``error`` object of the service is for us, in the service's words."""
+    def refusal(self, error: Mapping[str, Any], reset_s: float | None = None) -> AgentError:
+        """Return what an ``error`` object of the service is for us, in the service's words.
+
+        ``reset_s``: when a limit that has been reached ends, where the service has said so apart from the error.
+        """
         message = self.scrub(error.get("message") or "no reason given")
         named = [str(error[name]) for name in ("code", "param") if error.get(name)]
         line = f"{self.shown}: {message}" + (f" ({', '.join(named)})" if named else "")
         passing = error.get("code") in _PASSING_CODES or error.get("type") in _PASSING_TYPES
-        return SessionLostError(line) if passing else AgentError(line)
+        if not passing:
+            return AgentError(line)
+        limited = "rate_limit" in f"{error.get('code')} {error.get('type')}"
+        return SessionLostError(line, (asked_wait(message) or reset_s) if limited else None)
 
     def explain(self, error: BaseException, doing: str) -> AgentError:
         """Return what an exception of the connection is for us. ``doing`` completes the sentence where it took too long."""
@@ -131,6 +142,15 @@ class Address:
         reason = self.scrub(close.reason) if close and close.reason else "no reason given"
         line = f"{self.shown}: the connection was closed, code {code}: {reason}"
         return SessionLostError(line) if code in PASSING_CLOSES else AgentError(line)
+
+
+def asked_wait(message: str) -> float | None:
+    """Return the seconds after which a message says to try again (``in 1m2.5s``, ``in 300ms``); None where it says nothing."""
+    found = _TRY_AGAIN.search(message)
+    if found is None or not any(found.groups()):
+        return None
+    minutes, seconds, thousandths = (float(part or 0) for part in found.groups())
+    return 60 * minutes + seconds + thousandths / 1000
 
 
 def find_address(base_url: str, azure_endpoint: str, api_version: str, key_env: str) -> Address:

@@ -105,6 +105,7 @@ class RealtimeTalk:
         self._marks: Counter[str] = Counter()
         self._silent: dict[str, float] = {}
         self._ended = False
+        self._reset_s: float | None = None
 
     # Events
 
@@ -117,7 +118,9 @@ class RealtimeTalk:
             return ()  # the other spelling of what has been heard
         match name:
             case "error":
-                raise self._address.refusal(_plain(getattr(event, "error", None)))
+                raise self._address.refusal(_plain(getattr(event, "error", None)), self._reset_s)
+            case "rate_limits.updated":
+                self._reset_s = _reset(getattr(event, "rate_limits", None))
             case "response.created":
                 self._response(_get(event, "response", "id"))
             case "response.output_audio.delta":
@@ -174,7 +177,8 @@ class RealtimeTalk:
         for kind, count in self._meter.response(getattr(told, "usage", None)).items():
             self._tokens[kind] += count
         if response.status == "failed":
-            raise self._address.refusal(details.get("error") or {"message": f"response {name} failed"})
+            told_error = details.get("error") or {"message": f"response {name} failed"}
+            raise self._address.refusal(told_error, self._reset_s)
         for utterance in response.utterances.values():
             if not response.dropped:
                 self._finish(utterance)
@@ -283,6 +287,16 @@ def _get(event: Any, *names: str) -> Any:
     for name in names:
         event = getattr(event, name, None)
     return event
+
+
+def _reset(limits: Any) -> float | None:
+    """Return when the last of the limits that have been reached ends, in seconds; None where none has."""
+    ends = [
+        float(getattr(limit, "reset_seconds", None) or 0)
+        for limit in limits or ()
+        if getattr(limit, "remaining", None) == 0
+    ]
+    return max(ends, default=None)
 
 
 def _plain(told: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ Conventions
 -----------
 * ``key`` is the hash of (provider, address, model, prompt hash, seed, repeat): two models, two repeats, two prompts or
   two servers never share an answer. ``prompt_hash`` covers the schema and, through the prompt, everything that was judged.
+* A replay asks nothing again that the run which it replays was told: the row is marked ``reused``.
 * Two cases with the same prompt share one call. The second has a row of its own, marked ``reused``, with no tokens and no cost.
 * Append-only. A row is written whole, under a lock where the system has one, so several processes may write. A line that is
   torn (a process died while it wrote) is passed over: its question is asked again.
@@ -45,22 +46,25 @@ def key_of(judge: Judge, question: Question, repeat: int) -> str:
 
 
 class Store:
-    """The judgements of a run. May be used from several threads."""
+    """The judgements of a run. May be used from several threads.
 
-    def __init__(self, path: Path) -> None:
+    What the ``earlier`` store was told is found like what was asked before, and is no row of this one.
+    """
+
+    def __init__(self, path: Path, earlier: Store | None = None) -> None:
         self.path = path
         self.torn = 0
         self._lock = threading.Lock()
         self._rows: list[Row] = []
-        self._by_key: dict[str, Row] = {}
+        self._by_key: dict[str, Row] = dict(earlier._by_key) if earlier is not None else {}
         self._latest: dict[Place, Row] = {}
         for row in self._read():
             self._keep(row)
 
     @classmethod
-    def of_run(cls, root: Path) -> Store:
-        """Return the store of a run folder."""
-        return cls(root / FILE)
+    def of_run(cls, root: Path, replayed: Path | None = None) -> Store:
+        """Return the store of a run folder, and of the folder that it replays, which need be none of a run."""
+        return cls(root / FILE, None if replayed is None else cls(replayed / FILE))
 
     @property
     def rows(self) -> list[Row]:

@@ -136,6 +136,19 @@ def stall(seconds: float) -> Act:
     return act
 
 
+def limited(reset_s: float) -> Act:
+    """Say that the tokens are used up for a while."""
+
+    async def act(call: Call) -> None:
+        limits = [
+            {"name": "requests", "limit": 100, "remaining": 90, "reset_seconds": 600.0},
+            {"name": "tokens", "limit": 4000, "remaining": 0, "reset_seconds": reset_s},
+        ]
+        await call.send(rt.RateLimitsUpdatedEvent, "rate_limits.updated", rate_limits=limits)
+
+    return act
+
+
 def complain(message: str, **more: Any) -> Act:
     """Send an ``error`` event."""
 

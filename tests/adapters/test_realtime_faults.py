@@ -14,7 +14,7 @@ import pytest
 from adapters.gpt_realtime import GptRealtime
 from dsbeval.audio import RATE
 from dsbeval.errors import AgentError, SessionLostError
-from tests.adapters.realtime_answers import close, complain, cut, send_delta, send_text, stall
+from tests.adapters.realtime_answers import close, complain, cut, limited, send_delta, send_text, stall
 from tests.adapters.realtime_server import Answer, Plan, RealtimeServer
 from tests.adapters.realtime_talk import LONGEST_S, Talked, Until, answered, at_once, said, talk
 
@@ -63,6 +63,10 @@ FAULTS: dict[str, Fault] = {
     "error_event": Fault(Plan([answer()], first=complain("The server does not like it.", code="odd", param="x.y"))),
     "rate_limit_event": Fault(Plan([answer()], first=complain("Too many tokens.", code="rate_limit_exceeded"))),
     "failed_response": Fault(Plan([answer(status="failed", error=RATE_LIMIT)])),
+    "failed_with_a_wait": Fault(
+        Plan([answer(status="failed", error={**RATE_LIMIT, "message": "Please try again in 1.5s."})])
+    ),
+    "failed_at_a_limit": Fault(Plan([answer(status="failed", error=RATE_LIMIT)], first=limited(31.5))),
     "broken_response": Fault(Plan([answer(status="failed", error={"code": "insufficient_quota", "message": "Pay."})])),
     "not_updated": Fault(Plan(update="ignore"), arguments={"timeout": 0.7}),
     "other_vad": Fault(Plan(alter=change("audio.input.turn_detection.silence_duration_ms", 500))),
@@ -144,6 +148,8 @@ LOST = {
     "close_1011": "closed, code 1011: internal error",
     "rate_limit_event": "Too many tokens. (rate_limit_exceeded)",
     "failed_response": "Rate limit reached. (rate_limit_exceeded)",
+    "failed_with_a_wait": "Please try again in 1.5s. (rate_limit_exceeded)",
+    "failed_at_a_limit": "Rate limit reached. (rate_limit_exceeded)",
     "refused_429": "HTTP 429: Slow down.",
     "no_room": "All slots are in use. (session_limit_reached)",
     "refused_503": "HTTP 503",
@@ -191,10 +197,9 @@ def test_every_fault_is_told_at_once(met: dict[str, Talked]) -> None:
 
 
 def test_a_service_says_how_long_it_is_to_be_left_alone(met: dict[str, Talked]) -> None:
-    limited, unavailable = met["refused_429"].error, met["refused_503"].error
-    assert isinstance(limited, SessionLostError)
-    assert isinstance(unavailable, SessionLostError)
-    assert (limited.wait_s, unavailable.wait_s) == (7.0, None)
+    waits = {"refused_429": 7.0, "refused_503": None, "failed_with_a_wait": 1.5, "failed_at_a_limit": 31.5, "cut": None}
+    found = {name: error.wait_s for name in waits if isinstance(error := met[name].error, SessionLostError)}
+    assert found == waits
 
 
 def test_no_error_holds_the_key(met: dict[str, Talked]) -> None:

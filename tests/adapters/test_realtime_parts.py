@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapters.gpt_realtime.address import asked_wait
 from adapters.gpt_realtime.meter import tokens_of
 from adapters.gpt_realtime.playback import Playhead, Utterance, spoken
 from adapters.gpt_realtime.shape import check_session, session_of
@@ -154,3 +155,19 @@ def test_a_session_with_more_in_it_is_confirmed_and_groups_may_go_unverified() -
 )
 def test_only_what_a_service_states_is_counted(usage: dict[str, object] | None, tokens: dict[str, int]) -> None:
     assert tokens_of(usage) == tokens
+
+
+@pytest.mark.parametrize(
+    ("message", "seconds"),
+    [
+        ("Rate limit reached. Please try again in 1.5s. Visit us.", 1.5),
+        ("Please try again in 6ms.", 0.006),
+        ("try again in 1m2.5s", 62.5),
+        ("Try again in 20 seconds", 20.0),
+        ("try again in 2 minutes", 120.0),
+        ("Try again later.", None),
+        ("try again in a while", None),
+    ],
+)
+def test_a_message_may_say_when_to_try_again(message: str, seconds: float | None) -> None:
+    assert asked_wait(message) == seconds

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import soundfile as sf
 
 from dsbeval.agent import NOTHING, Emission
 from dsbeval.audio import RATE
@@ -25,11 +28,15 @@ from dsbeval.replay.grid import Grid
 from dsbeval.results import RunFolder
 from reports.replaying import MADE_ALREADY, read_model
 from tests.inner import ROOT, Inner, run
-from tests.replay.grids import LISTEN, recorded, release
+from tests.judge.support import pas_reply
+from tests.replay.grids import LISTEN, case_of, recorded, release
+from tests.servers import OpenAIServer
 
 pytest_plugins = ["pytester"]
 
 CASES = ROOT / "cases"
+KEY = "sk-of-a-judge"
+Stereo = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 DYAD = "DYA-T3-1-01-ab-oA-r1"
 
 AGENT = """
@@ -238,3 +245,69 @@ def test_what_it_cannot_play_is_one_line(grid: Path, args: dict[str, Any], messa
     given = {key: str(grid) if value == "GRID" else value for key, value in args.items()}
     with pytest.raises(DsbevalError, match=message):
         load_agent("recorded", given).open("", 0)
+
+
+# Files that are damaged, and answers that are there
+
+
+def short(path: Path, audio: Stereo) -> None:
+    sf.write(path, audio[: 3 * RATE], RATE, subtype="PCM_16")
+
+
+def other_rate(path: Path, audio: Stereo) -> None:
+    sf.write(path, audio, 16_000, subtype="PCM_16")
+
+
+def nan(path: Path, audio: Stereo) -> None:
+    audio[100, 1] = np.nan
+    sf.write(path, audio, RATE, subtype="FLOAT")
+
+
+def one_channel(path: Path, audio: Stereo) -> None:
+    sf.write(path, audio[:, 1], RATE, subtype="PCM_16")
+
+
+def no_audio(path: Path, audio: Stereo) -> None:
+    path.write_bytes(b"RIFF" + bytes(40))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (short, "72000 samples, but rec.json says "),
+        (other_rate, r"samples at 24000 Hz \(the file says 16000 Hz\), but rec.json says "),
+        (nan, "NaN or infinite value at sample 100"),
+        (one_channel, r"1 channel\(s\); 2 needed"),
+        (no_audio, "a readable WAV, FLAC or Ogg Opus file is needed"),
+    ],
+)
+def test_audio_that_is_damaged_is_one_line(
+    tmp_path: Path, damage: Callable[[Path, Stereo], None], message: str
+) -> None:
+    write_recording(tmp_path, LISTEN, recorded(LISTEN))
+    path = tmp_path / f"{LISTEN}.stereo.wav"
+    damage(path, sf.read(path, dtype="float32")[0])
+    with pytest.raises(DsbevalError, match=rf"^{path}: .*{message}") as info:
+        Grid(tmp_path).case(*case_of(LISTEN))
+    assert "\n" not in str(info.value)
+
+
+def test_a_replay_does_not_ask_a_judge_again_what_it_has_told_the_run(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DSBEVAL_JUDGE_API_KEY", KEY)
+    points = itertools.count(60)
+    with OpenAIServer(lambda seen: pas_reply(pas=next(points)), key=KEY) as server:  # never the same answer twice
+        judge = ("--judge=openai:some-model", f"--judge-base-url={server.base_url}")
+        first = run(pytester, "--model=turn_based", "--levels=L2", "--roles=R1", "--probes=C1", "--limit=2", *judge)
+        asked = len(server.seen)
+        again = replay(pytester, first.run_dir, *judge, "--levels=L2")
+        other = replay(pytester, first.run_dir, "--judge=openai:another", judge[1], "--levels=L2", name="other")
+    assert asked == 2
+    assert again.rows() == first.rows()
+    [table] = again.summary["judges"].values()
+    assert table["asked"]["tokens"] == {"input": 0, "output": 0}
+    assert len(server.seen) == 2 * asked  # only the judge that was not asked before
+    assert {row["judge"] for row in other.rows() if row["item"] == "persona"} != {
+        row["judge"] for row in first.rows() if row["item"] == "persona"
+    }
