@@ -17,8 +17,9 @@ from adapters.gpt_live import SILENT_TEXT_S, GptLive
 from adapters.gpt_realtime import GptRealtime
 from dsbeval.agent import Interaction
 from dsbeval.audio import RATE
+from dsbeval.conformance import CHECKS
 from dsbeval.dyadic.bridge import run_dyad
-from dsbeval.errors import AgentError, SessionLostError
+from dsbeval.errors import AgentError, DsbevalError, SessionLostError
 from tests.adapters.live_server import Line, LiveServer
 from tests.adapters.realtime_server import Answer, Plan, RealtimeServer
 from tests.adapters.realtime_talk import Talked, Until, at_once, said, speech_in, talk
@@ -220,3 +221,17 @@ def test_two_services_talk_to_each_other_in_real_time() -> None:
         assert spoken["b"][0][0] > spoken["a"][0][1]  # it answers when the other has ended
 
     at_once({playback: functools.partial(converse, playback) for playback in ("raw", "client")})
+
+
+def test_the_conformance_suite_is_passed() -> None:
+    with LiveServer([HELLO, MORE]) as server:
+        agent = GptLive(base_url=server.base_url)
+
+        def fault_of(name: str) -> str | None:
+            try:
+                CHECKS[name](agent)
+            except DsbevalError as error:
+                return str(error)
+            return None
+
+        assert at_once({name: functools.partial(fault_of, name) for name in CHECKS}) == dict.fromkeys(CHECKS)
