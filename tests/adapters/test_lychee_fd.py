@@ -107,12 +107,13 @@ def test_another_window_of_the_service_is_named() -> None:
 
 def test_audio_and_text_come_down_and_a_chunk_of_nothing_is_nothing() -> None:
     block = noise(0.4)
-    service = Lychee(
-        [{1: [("status", {}), ("heartbeat", {}), text("Hello"), text(" you"), pcm(block), ("stage_timing", {})]}]
-    )
-    with conversation(service) as session:
+    # After a pause, so that all of it is looked at together.
+    lines: list[Line] = [
+        0.05, ("status", {}), ("heartbeat", {}), text("Hello"), text(" you"), pcm(block), ("stage_timing", {}),
+    ]  # fmt: skip
+    with conversation(Lychee([{1: lines}])) as session:
         assert heard_back(session) == []
-        out = heard_back(session)
+        out = heard_back(session, wait_s=0.4)
     assert said(out) == "Hello you"
     assert np.array_equal(to_pcm16(sounding(out)), to_pcm16(block))
     assert [len(emission.text) for emission in out] == [2]
