@@ -38,6 +38,7 @@ def of_run(root: Ref) -> list[Notice]:
         return [Notice("warning", ("The run is empty: it holds no case.",))]
     out = list(_unfinished(counts, "cases"))
     out += _caveats(root.get("caveats"))
+    out += _restarts(root.get("restarts"))
     judges = root.get("judges")
     if not judges:
         out.append(
@@ -50,6 +51,7 @@ def of_dyads(root: Ref) -> list[Notice]:
     """Return the notices of the DyaFDB part of a run."""
     data = root["dyadic"]
     out = [*_unfinished(data["outcomes"], "conversations"), *_caveats(data.get("caveats"))]
+    out += _restarts(root.get("restarts"))
     options = data["ignored"].value if data.get("ignored") is not None else ()
     out += [Notice("note", (label(option), " has no part in conversations of two agents.")) for option in options]
     if (earlier := data.get("with_runs")) is not None:
@@ -80,6 +82,15 @@ def of_dyads(root: Ref) -> list[Notice]:
     elif any(map(is_offline, data["judges"].value)):
         out.append(OFFLINE)
     return out
+
+
+def _restarts(found: Ref | None) -> list[Notice]:
+    """Return how much was begun again; what was lost is in no recording."""
+    if found is None:
+        return []
+    cases, times = found["cases"].number("int"), found["restarts"].number("int")
+    parts = ("Recordings that were begun again because a session was lost: ", cases, " (", times, " times in all).")
+    return [Notice("note", parts)]
 
 
 def _caveats(found: Ref | None) -> list[Notice]:

@@ -152,6 +152,15 @@ def test_cases_are_sorted_and_cut_by_margin(look: Look, turn_based: Made) -> Non
     assert "No cases match the filters" in page.text()
 
 
+def test_what_was_begun_again_is_said(look: Look, turn_based: Made, tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run", fingerprint("turn_based"), CASES[:2])
+    for name, again in zip(CASES, (2, 1), strict=False):
+        folder.append(dict(turn_based.rows[name, "floor"]) | {"restarts": again})
+    page = look(make(folder).page).open()
+    assert "begun again because a session was lost: 2 (3 times in all)" in page.text()
+    assert "begun again" not in look(turn_based.page).open().text()
+
+
 # Safe text
 
 NASTY = "<script>window.hit = 1</script><img src=x onerror='window.hit = 2'> \"quoted\" & 'so' 😀"
