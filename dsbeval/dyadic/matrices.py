@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from dsbeval.dyadic.rows import TASKS, DyadRow, Seat, seats
-from dsbeval.stats import DRAWS, SEED, Numbers, Sums, clustered_mean, percentiles
+from dsbeval.stats import LEVEL, Numbers, Sums, clustered_mean, draws_of, expanded, percentiles
 
 PINNED = {"T3-1": 0.5}
 """Tasks whose self-play score is fixed by its definition, and left out of averages."""
@@ -133,10 +133,9 @@ def average_interval(found: Iterable[tuple[Seat, float]], *, pooled: bool = Fals
         Sums.of([v for p, _, v in entries if p == partner], [s for p, s, _ in entries if p == partner], scenarios)
         for partner in dict.fromkeys(partner for partner, _, _ in entries)
     ]
-    picks = np.random.default_rng(SEED).integers(len(scenarios), size=(DRAWS, len(scenarios)), dtype=np.intp)
-    drawn = np.stack([side.drawn(picks) for side in sides])
+    drawn = np.stack([side.drawn(draws_of(len(scenarios))) for side in sides])
     means = drawn.sum(axis=0, where=np.isfinite(drawn)) / np.isfinite(drawn).sum(axis=0)
-    return list(percentiles(means))
+    return list(percentiles(means, expanded(LEVEL, len(scenarios))))
 
 
 def row_intervals(rows: Sequence[DyadRow], task: str, models: Sequence[str]) -> list[list[float] | None]:
