@@ -20,6 +20,7 @@ A file::
     [[limit]]                                     # holds by itself, whatever the baseline
     metric = "leak"
     max = 0.30
+    strict = true                                 # false: only where it is measured, surely beyond, and the baseline was not
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Name = Annotated[str, Field(min_length=1)]
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Evidence(_Entry):
@@ -82,6 +83,7 @@ class Limit(_Entry):
     metric: Name
     min: float | None = None
     max: float | None = None
+    strict: bool = True
 
     @model_validator(mode="after")
     def _one(self) -> Limit:

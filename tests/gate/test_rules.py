@@ -56,6 +56,15 @@ def test_the_catalogue_has_every_metric_of_a_run_with_its_direction() -> None:
         (RULE.replace("ias.all", "turns.*"), 'turns.barge_in has no better direction of its own; give worse = "fall"'),
         ('[[limit]]\nmetric = "leak"\n', "limit[0]: has either min or max"),
         ('[[limit]]\nmetric = "leaks"\nmax = 0.1\n', "'leaks' is not a metric; did you mean leak"),
+        ("alpha = nan\n" + RULE, "alpha: Input should be a finite number"),
+        (RULE.replace("drop = 3", "drop = inf"), "rule[0].drop: Input should be a finite number"),
+        (RULE.replace("drop = 3", 'drop = "three"'), "rule[0].drop: Input should be a valid number"),
+        ('[[limit]]\nmetric = "leak"\nmax = nan\n', "limit[0].max: Input should be a finite number"),
+        (
+            '[[limit]]\nmetric = "leak"\nmax = 0.3\nstrict = "no way"\n',
+            "limit[0].strict: Input should be a valid boolean",
+        ),
+        ('rule = "ias.all"\n', "rule: Input should be a valid list"),
         (f"{RULE}[evidence]\nmin_coverage = 98\n", "evidence.min_coverage: Input should be less than or equal to 1"),
     ],
 )
