@@ -311,6 +311,16 @@ def percentiles(drawn: Numbers, level: float = LEVEL) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def kendall_tau(one: Sequence[float] | Numbers, other: Sequence[float] | Numbers) -> float | None:
+    """Return Kendall's tau-b of two orders of the same things; None where a side has nothing but ties.
+
+    As ``scipy.stats.kendalltau``, which takes longer to import than every setting of a sweep to compare.
+    """
+    orders = [np.sign(values[:, None] - values[None, :]) for values in (np.asarray(one), np.asarray(other))]
+    untied = math.prod(int((order != 0).sum()) for order in orders)
+    return float((orders[0] * orders[1]).sum()) / math.sqrt(untied) if untied else None
+
+
 def drawn_means(groups: Sequence[Sequence[float]], *, draws: int = DRAWS, seed: int = SEED) -> Numbers:
     """Return the mean of each group (the runs of a cell), drawn again with replacement; shape ``(draws, groups)``.
 

@@ -15,6 +15,7 @@ from dsbeval.stats import (
     clustered_mean,
     clustered_share,
     drawn_means,
+    kendall_tau,
     percentiles,
     wilson,
 )
@@ -124,6 +125,22 @@ def test_means_are_drawn_group_by_group() -> None:
     assert drawn[:, 0].std() == pytest.approx(0.05, abs=0.01)
     with pytest.raises(ValueError, match="group 1 is empty"):
         drawn_means([[1.0], []])
+
+
+orders = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=9)
+
+
+@properties
+@given(orders)
+def test_kendalls_tau_is_scipys_ties_and_all(pairs: list[tuple[int, int]]) -> None:
+    from scipy.stats import kendalltau
+
+    one, other = ([float(pair[k]) for pair in pairs] for k in (0, 1))
+    found = kendall_tau(one, other)
+    if len(set(one)) < 2 or len(set(other)) < 2:
+        assert found is None
+    else:
+        assert found == pytest.approx(kendalltau(one, other).statistic)
 
 
 # Shares and gaps by cluster
