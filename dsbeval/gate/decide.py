@@ -6,6 +6,8 @@ Conventions
   (:mod:`dsbeval.paired`) is below the rule's part of alpha, adjusted by Holm's method over the metrics of the rule. Rules
   share alpha by weight, among those that there is something to judge by; so all together err with a chance of alpha at most.
 * Limits and ``must_pass`` hold by themselves (:mod:`dsbeval.gate.limits`).
+* A required rule wants its conversations wherever either run has the item that it is about; where neither has (a run of
+  conversations of two agents), some metric of the other rules must have as many.
 * Errors and missing cases are never failures: too many of them, or too few conversations behind a required rule, are *not
   enough evidence*. A regression that is found all the same is a regression.
 * A case that the agent has skipped, and that the baseline has a verdict on, counts as one without a verdict.
@@ -22,7 +24,7 @@ from typing import Any
 
 from dsbeval import paired
 from dsbeval.compare.compare import Change, Pair, change, compare, p_of, pairs_of, sums_of
-from dsbeval.compare.metrics import Metric, metrics_of
+from dsbeval.compare.metrics import Metric, item_of, metrics_of
 from dsbeval.compare.side import Side
 from dsbeval.errors import OptionError
 from dsbeval.gate.limits import Check, Outcome, check_limit, check_must_pass, is_primary
@@ -85,7 +87,7 @@ def decide(
     comparison = compare(base, new, allow_unlike=allow_unlike) if base is not None else {}
     checks = [
         *_evidence(rules, base, new, max_errors),
-        *(_rules(rules, pairs_of(base, new)) if base is not None else ()),
+        *(_rules(rules, base, new) if base is not None else ()),
         *(check for limit in rules.limit if (check := check_limit(limit, base, new)) is not None),
         *(check_must_pass(pattern, new) for pattern in rules.must_pass),
     ]
@@ -168,15 +170,25 @@ def examine(rules: Rules, members: Sequence[Sequence[Member]]) -> list[Tested]:
     return out
 
 
-def _rules(rules: Rules, pairs: Sequence[Pair]) -> Iterator[Check]:
+def _rules(rules: Rules, base: Side, new: Side) -> Iterator[Check]:
+    pairs = pairs_of(base, new)
     known = metrics_of([row for pair in pairs for row in pair])
     members = [_members(rule, known, pairs) for rule in rules.rule]
-    for rule, mine in zip(rules.rule, members, strict=True):
-        if rule.required and not mine:
+    items = {str(row["item"]) for side in (base, new) for row in side.rows}
+    least = rules.evidence.min_conversations
+    wanted = [rule.required and bool(items & {item_of(name) for name in rule.metric}) for rule in rules.rule]
+    for rule, mine, want in zip(rules.rule, members, wanted, strict=True):
+        if want and not mine:
             yield Check(", ".join(rule.metric), "not enough evidence", "no pair of cases to compare")
     sizes = {id(rule): len(mine) for rule, mine in zip(rules.rule, members, strict=True)}
+    most = 0
     for found in examine(rules, members):
-        yield _check(found, rules.evidence.min_conversations, found.alpha / sizes[id(found.rule)])
+        check = _check(found, least, found.alpha / sizes[id(found.rule)])
+        most = max(most, check.change.clusters if check.change is not None else 0)
+        yield check
+    if rules.rule and most < least and not any(wanted):
+        said = f"no metric of the rules has more than {most} conversations in both runs; at least {least}"
+        yield Check("conversations", "not enough evidence", said, "evidence")
 
 
 def _members(rule: Rule, known: Sequence[Metric], pairs: Sequence[Pair]) -> list[Member]:

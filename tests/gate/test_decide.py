@@ -156,8 +156,22 @@ def test_too_few_conversations_are_not_enough_evidence() -> None:
     few = [row for row in ROWS if row["probe"] == "C1" and row["role"] in ("R1", "R2", "R3")]
     found = outcome(few, few)
     assert (found.status, check(found, "ias.reactive").why) == (2, "15 conversations; at least 20")
+    assert title(found) == "gate: NOT ENOUGH EVIDENCE: ias.reactive, ias.all (exit status 2)"
     assert check(found, "action.TAKE_TURN").outcome == "pass"
     assert outcome(few, passing(CASES[200:])).status == 2  # nothing in common
+
+
+def test_conversations_of_two_agents_are_judged_without_a_floor() -> None:
+    """No case of DSB-IFEval on either side: nothing is missing; with fewer scenarios than the rules want there is too little."""
+    base = [attack(number, 0.0) for number in range(30)]
+    assert outcome(base, base).status == 0
+    assert outcome(base, [attack(number, float(number < 12)) for number in range(30)]).status == 1
+    few = outcome(base[:12], base[:12])
+    assert title(few) == "gate: NOT ENOUGH EVIDENCE: conversations (exit status 2)"
+    assert check(few, "conversations").why.startswith("no metric of the rules has more than 12 conversations")
+    assert outcome([*ROWS, *base], base).status == 2  # there the floor is missing
+    rules = Rules.model_validate({"rule": [{"metric": ["pas"], "drop": 3}]})
+    assert outcome(ROWS, ROWS, rules).status == 2  # a rule that finds nothing to judge has not passed
 
 
 def test_a_regression_is_one_even_where_much_is_missing() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dsbeval.compare.metrics import OF_THE_PACK, catalogue, metrics_of
+from dsbeval.compare.metrics import OF_THE_PACK, catalogue, item_of, metrics_of
 from dsbeval.errors import OptionError
 from dsbeval.gate.decide import MaxErrors
 from dsbeval.gate.rules import Rules, read_rules
@@ -41,6 +41,7 @@ def test_the_catalogue_has_every_metric_of_a_run_with_its_direction() -> None:
     found = {metric.name: metric.direction for metric in metrics_of(rows)}
     own = {name: way for name, way in found.items() if not name.startswith(OF_THE_PACK)}
     assert own == catalogue()
+    assert {metric.name: metric.item for metric in metrics_of(rows)} == {name: item_of(name) for name in found}
     assert all(way == 1 for name, way in found.items() if name not in own)
 
 
