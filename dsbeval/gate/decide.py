@@ -23,7 +23,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from dsbeval import paired
-from dsbeval.compare.compare import Change, Pair, change, compare, p_of, pairs_of, sums_of
+from dsbeval.compare.compare import SCALE, Change, Pair, change, compare, p_of, pairs_of, sums_of
 from dsbeval.compare.metrics import Metric, item_of, metrics_of
 from dsbeval.compare.side import Side
 from dsbeval.errors import OptionError
@@ -211,7 +211,9 @@ def _check(found: Tested, least: int, alone: float) -> Check:
     elif found.sure:
         why = f"surely worse, but by less than {_amount(found.drop, found.metric)}"
     one = replace(one, p_holm=found.p, verdict="worse" if found.regression else "no evidence")
-    return Check(found.metric.name, outcome, why, "rule", one, found.drop, _detectable(one, found.drop, alone))
+    return Check(
+        found.metric.name, outcome, why, "rule", one, found.drop, _detectable(found.metric, one, found.drop, alone)
+    )
 
 
 def _worse(rule: Rule, metric: Metric) -> int:
@@ -226,11 +228,15 @@ def _amount(value: float, metric: Metric) -> str:
     return words.get(metric.unit, f"{value:.2f}")
 
 
-def _detectable(found: Change, drop: float, alpha: float) -> float | None:
-    """Return the drop that is found with a power of 80 %, from the width of the interval; at least what the rule asks for."""
+def _detectable(metric: Metric, found: Change, drop: float, alpha: float) -> float | None:
+    """Return the drop that is found with a power of 80 %, from the width of the interval; at least what the rule asks for.
+
+    None where that is not known, or more than there is to lose.
+    """
     if found.ci95 is None:
         return None
     from scipy.special import ndtri
 
     error = (found.ci95[1] - found.ci95[0]) / (2 * float(ndtri(0.975)))
-    return max(drop, (float(ndtri(1 - alpha)) + POWER_Z) * error)
+    least = max(drop, (float(ndtri(1 - alpha)) + POWER_Z) * error)
+    return least if least <= SCALE.get(metric.unit, math.inf) else None  # no run can lose as much

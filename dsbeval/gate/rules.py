@@ -110,7 +110,8 @@ class Rules(_Entry):
         return self
 
 
-_MESSAGES = {"missing": "is missing", "extra_forbidden": "is not a known field (misspelt?)"}
+_FIELDS: dict[str, type[_Entry]] = {"evidence": Evidence, "rule": Rule, "limit": Limit}
+_LISTS = ("metric", "must_pass", "rule", "limit")
 
 
 def read_rules(path: Path | None = None) -> Rules:
@@ -129,7 +130,26 @@ def read_rules(path: Path | None = None) -> Rules:
     try:
         return Rules.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
-        said = _MESSAGES.get(first["type"], first["msg"].removeprefix("Value error, "))
-        raise OptionError(f"--gate: {path}: {where + ': ' if where else ''}{said}") from None
+        raise OptionError(f"--gate: {path}: {_first(error)}") from None
+
+
+def _first(error: ValidationError) -> str:
+    """Return the first fault in one line: where it is, what is wrong, and what is to be there."""
+    found = error.errors()
+    first = next(
+        (one for one in found if one["type"] == "extra_forbidden"), found[0]
+    )  # misspelt, so another is missing
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
+    if first["type"] == "missing":
+        return f"{where}: is missing"
+    if first["type"] == "extra_forbidden":
+        top = len(first["loc"]) == 1
+        fields = (Rules if top else _FIELDS.get(str(first["loc"][0]), Rules)).model_fields
+        return f"{where}: is not a known field; {near(str(first['loc'][-1]), fields)}"
+    if first["type"] == "value_error":
+        return f"{where + ': ' if where else ''}{first['msg'].removeprefix('Value error, ')}"
+    mend = ""
+    if first["type"] == "list_type" and first["loc"][-1] in _LISTS:
+        table = first["loc"][-1] in _FIELDS
+        mend = f"; write [[{where}]] before its fields" if table else f'; write {first["loc"][-1]} = ["...", "..."]'
+    return f"{where}: {first['msg']}, not {first['input']!r}{mend}"

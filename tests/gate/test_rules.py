@@ -51,7 +51,7 @@ def test_the_catalogue_has_every_metric_of_a_run_with_its_direction() -> None:
         ("", "has no rule, limit or must_pass; there is nothing to judge"),
         ("alpha = 0.05 0.06", "not a TOML file of rules"),
         (f"alpha = 5\n{RULE}", "alpha: Input should be less than 1"),
-        (f"{RULE}droop = 3\n", "rule[0].droop: is not a known field (misspelt?)"),
+        (f"{RULE}droop = 3\n", "rule[0].droop: is not a known field; did you mean drop?"),
         ('[[rule]]\nmetric = ["ias.all"]\n', "rule[0].drop: is missing"),
         (RULE.replace("ias.all", "ias.reactiv"), "'ias.reactiv' is not a metric; did you mean ias.reactive"),
         (RULE.replace("ias.all", "turns.*"), 'turns.barge_in has no better direction of its own; give worse = "fall"'),
@@ -65,7 +65,12 @@ def test_the_catalogue_has_every_metric_of_a_run_with_its_direction() -> None:
             '[[limit]]\nmetric = "leak"\nmax = 0.3\nstrict = "no way"\n',
             "limit[0].strict: Input should be a valid boolean",
         ),
-        ('rule = "ias.all"\n', "rule: Input should be a valid list"),
+        (RULE.replace("metric", "metrics"), "rule[0].metrics: is not a known field; did you mean metric?"),
+        (RULE.replace("[[rule]]", "[rule]"), "; write [[rule]] before its fields"),
+        (
+            RULE.replace('["ias.all"]', '"ias.all"'),
+            "rule[0].metric: Input should be a valid list, not 'ias.all'; write metric = [",
+        ),
         (f"{RULE}[evidence]\nmin_coverage = 98\n", "evidence.min_coverage: Input should be less than or equal to 1"),
     ],
 )
