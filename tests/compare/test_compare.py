@@ -285,7 +285,7 @@ def test_what_is_no_baseline_is_one_line(tmp_path: Path, content: str | None, pr
         ({"id": "x"}, "row 2 (x): item is None, not one of floor, persona, dyad"),
         ({"id": "x", "item": "floor", "outcome": "won"}, "row 2 (x): outcome is 'won', not one of passed,"),
         ({"id": "x", "item": "floor", "outcome": "failed"}, "row 2 (x): role is missing"),
-        (floor(CASES[1], True, passed="yes"), "passed is 'yes'"),
+        ({**floor(CASES[1], True), "passed": "yes"}, "passed is 'yes'"),
         (floor(CASES[1], True, margin="0.5"), "margin is '0.5'"),
         (floor(CASES[1], True, margin=True), "margin is True"),
         (persona(CASES[1], 70, l4_category=None), "l4_category is None"),
@@ -313,6 +313,17 @@ def test_a_folder_that_is_no_run_and_two_formats_are_one_line(tmp_path: Path) ->
         assert "not a run folder" in dsbeval(*args).output
     both = dsbeval("compare", tmp_path, tmp_path, "--json", "--markdown")
     assert (both.exit_code, both.output) == (2, "dsbeval: --json and --markdown: give one of them\n")
+
+
+def test_runs_without_a_verdict_are_no_baseline_and_nothing_to_compare(tmp_path: Path) -> None:
+    broken = [error(floor(case, True)) for case in CASES[:3]]
+    folder(tmp_path / "run", broken)
+    refused = dsbeval("baseline", tmp_path / "run", "-o", tmp_path / "baseline.json")
+    assert (refused.exit_code, refused.output.count("\n")) == (2, 1)
+    assert "has no rows with a verdict" in refused.output
+    assert not (tmp_path / "baseline.json").exists()
+    told = dsbeval("compare", tmp_path / "run", tmp_path / "run").output
+    assert told.splitlines()[-1] == "nothing to compare: no item has a verdict in both runs"
 
 
 def test_the_command_refuses_unlike_runs(tmp_path: Path) -> None:
