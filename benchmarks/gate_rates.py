@@ -114,6 +114,11 @@ class Simulation:
         self._graded = np.array([row["item"] == "persona" for row in rows])
         self._rng = np.random.default_rng(seed)
 
+    @property
+    def limited(self) -> list[str]:
+        """The metrics that the limits are about."""
+        return [limit.metric for limit, _ in self._limits]
+
     def chances(self, rate: float, noise: float) -> Numbers:
         """Return the chance of passing of each item: half of what tells items apart is the conversation's."""
         size = len(self.grid.rows)

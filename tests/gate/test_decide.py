@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from dsbeval.gate.rules import Rules, read_rules
 from dsbeval.ifeval.pack import Case
 from reports.gate_text import markdown, render, title
 from tests.compare.runs import attack, cases, error, floor, folder, passing, persona, side
+from tests.inner import ROOT
 
 DEFAULT = read_rules()
 CASES = cases(levels=["L1", "L2"])
@@ -269,6 +271,28 @@ def test_equal_agents_are_seldom_stopped(rate: float, noise: float, shared: bool
     assert Simulation("full", seed=1).rate(150, rate, noise, shared) <= 0.09
 
 
+def test_equal_agents_are_seldom_stopped_by_all_rules_and_limits_together() -> None:
+    """With a judge and conversations of two agents: every default rule and limit has something to judge by."""
+    simulation = Simulation("smoke", seed=3, all_rules=True)
+    assert [bool(rule) for rule in simulation.grid.members()] == [True] * len(DEFAULT.rule)
+    assert simulation.limited == ["safety_override", "leak"]
+    assert simulation.rate(60, 0.5, 0.5, True) <= 0.1
+    assert simulation.rate(20, 0.9, 0.1, False, drop=0.5) >= 0.9
+
+
+def told(line: str, column: int) -> float:
+    """Return a figure of docs/gate.md, as a share, from the table row that begins so."""
+    rows = re.findall(rf"^\| {line} \| (.*) \|$", (ROOT / "docs" / "gate.md").read_text(encoding="utf-8"), re.M)
+    return float(rows[0].split(" | ")[column]) / 100
+
+
+@pytest.mark.parametrize(("noise", "column"), [(0.5, 2), (1.0, 3)])
+def test_a_drop_of_five_points_on_the_full_grid_is_found_as_often_as_the_docs_say(noise: float, column: int) -> None:
+    draws, stated = 120, told("full \\| 5", column)
+    found = Simulation("full", seed=2).rate(draws, 0.5, noise, False, drop=0.05)
+    assert found == pytest.approx(stated, abs=2.6 * (stated * (1 - stated) / draws) ** 0.5)
+
+
 def test_a_drop_of_ten_points_on_the_full_grid_is_found() -> None:
     assert Simulation("full", seed=2).rate(30, 0.5, 0.5, False, drop=0.1) >= 0.9
 
@@ -294,8 +318,8 @@ def test_the_command_gives_the_status_and_the_table(tmp_path: Path) -> None:
     assert dsbeval("gate", tmp_path / "new", "--baseline", tmp_path / "base", "--max-errors", "lots").exit_code == 4
     refused = dsbeval("gate", tmp_path / "new")
     assert (refused.exit_code, refused.output.count("\n")) == (4, 1)
-    told = json.loads(dsbeval("gate", tmp_path / "new", "--baseline", tmp_path / "base", "--json").output)
-    assert (told["outcome"], told["status"]) == ("regression", 1)
+    found = json.loads(dsbeval("gate", tmp_path / "new", "--baseline", tmp_path / "base", "--json").output)
+    assert (found["outcome"], found["status"]) == ("regression", 1)
     text = dsbeval("gate", tmp_path / "new", "--baseline", tmp_path / "base", "--markdown").output
     assert text.startswith("**gate: REGRESSION: ias.reactive, ias.all, action.YIELD (exit status 1)**")
 
