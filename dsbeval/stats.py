@@ -301,7 +301,8 @@ def expanded(level: float, clusters: int) -> float:
     from scipy.special import ndtr, stdtrit
 
     t = float(stdtrit(clusters - 1, (1 + level) / 2))
-    return 1 - 2 * float(ndtr(-math.sqrt(clusters / (clusters - 1)) * t))
+    # Of two or three clusters these are the outermost draws.
+    return min(1 - 2 * float(ndtr(-math.sqrt(clusters / (clusters - 1)) * t)), math.nextafter(1, 0))
 
 
 def percentiles(drawn: Numbers, level: float = LEVEL) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from dsbeval.stats import (
     clustered_mean,
     clustered_share,
     drawn_means,
+    expanded,
     kendall_tau,
     percentiles,
     wilson,
@@ -74,6 +75,27 @@ def test_a_mean_of_nothing_is_none() -> None:
 
 def test_one_cluster_has_a_mean_and_no_interval() -> None:
     assert clustered_mean([1.0, 0.0], ["s", "s"]) == Estimate(0.5, None, None, 2)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_the_interval_of_a_few_clusters_is_all_that_was_seen(size: int) -> None:
+    found = clustered_mean(
+        [k / size for k in range(size) for _ in range(2)], [k for k in range(size) for _ in range(2)]
+    )
+    assert (found.low, found.high) == pytest.approx((0, (size - 1) / size))
+    one, other = (Sums(np.array(values), np.ones(size)) for values in (np.arange(size) * 0.1, np.zeros(size)))
+    gap = clustered_contrast((one, other), (1, -1))
+    assert gap.low is not None
+
+
+def test_percentiles_go_further_out_the_fewer_clusters_there_are() -> None:
+    """Of many clusters as far as asked; of twenty as far as Student's t, and the variance of a sample, say."""
+    assert expanded(0.95, 10_000) == pytest.approx(0.95, abs=1e-4)
+    levels = [expanded(0.95, size) for size in (2, 5, 10, 20, 60, 240)]
+    assert levels == sorted(levels, reverse=True)
+    from scipy.stats import norm, t
+
+    assert expanded(0.95, 20) == pytest.approx(1 - 2 * norm.cdf(t.ppf(0.025, 19) * (20 / 19) ** 0.5))
 
 
 def test_values_and_clusters_go_together() -> None:
