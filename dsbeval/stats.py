@@ -5,8 +5,8 @@ Conventions
 * Intervals are two-sided, 95 % unless asked otherwise. An estimate of nothing is None, never 0.
 * A share of independent yes/no outcomes has a Wilson interval.
 * A mean of outcomes that share scenarios has a *clustered* percentile bootstrap: whole scenarios are drawn with
-  replacement, since runs of one scenario are not independent. With fewer than two clusters there is nothing to draw from,
-  and the interval is None.
+  replacement, since runs of one scenario are not independent. With fewer than two clusters there is nothing to draw from, and
+  where all are alike nothing tells how they vary: the interval is None.
 * A percentile bootstrap of few clusters is too narrow, as an interval with the normal distribution's quantile is: its
   percentiles are taken further out, as far as Student's t and the sample's variance say (:func:`expanded`).
 * A gap is the difference of two shares or means that share clusters; both sides of a cluster are drawn together.
@@ -112,6 +112,8 @@ def clustered_mean(
     if mean is None or size < 2:
         return Estimate(mean, None, None, sums.n, size)
     low, high = percentiles(sums.drawn(draws_of(size, draws, seed)), expanded(level, size))
+    if high - low <= 1e-12 * max(1.0, abs(mean)):
+        return Estimate(mean, None, None, sums.n, size)
     return Estimate(mean, low, high, sums.n, size, "bootstrap")
 
 
@@ -191,6 +193,11 @@ def clustered_share(
         return Estimate(mean, low, high, sums.n, size, "design effect")
     low, high = percentiles(sums.drawn(draws_of(size, draws, seed)), expanded(level, size))
     return Estimate(mean, low, high, sums.n, size, "bootstrap")
+
+
+def clustered_score(values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
+    """Return the mean of scores, with the interval of a share where all are yes or no, else that of a mean."""
+    return (clustered_share if set(values) <= {0.0, 1.0} else clustered_mean)(values, clusters)
 
 
 def _wilson_clustered(sums: Sums, mean: float, rare: int, level: float) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from dsbeval.stats import (
     clustered_contrast,
     clustered_gap,
     clustered_mean,
+    clustered_score,
     clustered_share,
     drawn_means,
     expanded,
@@ -77,7 +78,7 @@ def test_one_cluster_has_a_mean_and_no_interval() -> None:
     assert clustered_mean([1.0, 0.0], ["s", "s"]) == Estimate(0.5, None, None, 2)
 
 
-@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("size", [2, 3])
 def test_the_interval_of_a_few_clusters_is_all_that_was_seen(size: int) -> None:
     found = clustered_mean(
         [k / size for k in range(size) for _ in range(2)], [k for k in range(size) for _ in range(2)]
@@ -103,9 +104,17 @@ def test_values_and_clusters_go_together() -> None:
         clustered_mean([1.0, 0.0], ["s"])
 
 
-def test_equal_values_have_an_interval_of_no_width() -> None:
-    found = clustered_mean([0.25] * 6, [1, 1, 2, 2, 3, 3])
-    assert (found.value, found.low, found.high) == (0.25, 0.25, 0.25)
+def test_equal_values_do_not_tell_how_they_vary() -> None:
+    assert clustered_mean([0.25] * 6, [1, 1, 2, 2, 3, 3]) == Estimate(0.25, None, None, 6)
+    assert clustered_mean([0.1] * 30, list(range(30))).interval is None
+
+
+def test_scores_that_are_yes_or_no_have_the_interval_of_a_share() -> None:
+    clusters = [k // 2 for k in range(40)]
+    assert clustered_score([0.0] * 40, clusters) == clustered_share([0.0] * 40, clusters)
+    assert clustered_score([0.0] * 40, clusters).high > 0.1  # type: ignore[operator]
+    graded = [k / 40 for k in range(40)]
+    assert clustered_score(graded, clusters) == clustered_mean(graded, clusters)
 
 
 def test_runs_of_one_scenario_are_not_independent() -> None:
