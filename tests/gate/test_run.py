@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from dsbeval.cli import main
 from dsbeval.compare.side import read_side
 from tests.inner import IFEVAL, ROOT, Inner, run
 
@@ -69,10 +71,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         capture_output=True, text=True, check=False, cwd=root,
     )  # fmt: skip
     assert made.returncode == 1, made.stdout + made.stderr
-    subprocess.run(
-        [sys.executable, "-m", "dsbeval.cli", "baseline", str(root / "base"), "-o", str(root / "baseline.json")],
-        check=True, capture_output=True, cwd=ROOT,
-    )  # fmt: skip
+    written = CliRunner().invoke(main, ["baseline", str(root / "base"), "-o", str(root / "baseline.json")])
+    assert written.exit_code == 0, written.output
     return root
 
 

@@ -248,7 +248,7 @@ def test_a_run_without_both_levels_is_drawn_as_nothing(tmp_path: Path) -> None:
 def test_a_heat_map_of_no_gap_is_refused_in_one_line(tmp_path: Path) -> None:
     one = [row(case, scene(0.3)) for case in PACK.select(levels=["L1"])[:6]]
     folder(tmp_path / "one", one)
-    folder(tmp_path / "dyads", [talk(("x", "y"), SHORT, LONGER)])
+    folder(tmp_path / "dyads", [{**talk(("x", "y"), SHORT, LONGER)}])
     for name in ("one", "dyads"):
         result = CliRunner().invoke(main, ["sweep", str(tmp_path / name), "-o", str(tmp_path / "map.png")])
         assert (result.exit_code, result.output.count("\n")) == (2, 1)
