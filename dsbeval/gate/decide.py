@@ -6,8 +6,8 @@ Conventions
   (:mod:`dsbeval.paired`) is below the rule's part of alpha, adjusted by Holm's method over the metrics of the rule. Rules
   share alpha by weight, among those that there is something to judge by; so all together err with a chance of alpha at most.
 * Limits and ``must_pass`` hold by themselves (:mod:`dsbeval.gate.limits`).
-* A required rule wants its conversations wherever either run has the item that it is about; where neither has (a run of
-  conversations of two agents), some metric of the other rules must have as many.
+* A required rule wants its conversations wherever either run has the item that it is about; where no required rule applies (a
+  run of conversations of two agents, a file without one), some metric of the other rules must have as many.
 * Errors and missing cases are never failures: too many of them, or too few conversations behind a required rule, are *not
   enough evidence*. A regression that is found all the same is a regression.
 * A case that the agent has skipped, and that the baseline has a verdict on, counts as one without a verdict.
@@ -187,7 +187,7 @@ def _rules(rules: Rules, base: Side, new: Side) -> Iterator[Check]:
         most = max(most, check.change.clusters if check.change is not None else 0)
         yield check
     if rules.rule and most < least and not any(wanted):
-        said = f"no metric of the rules has more than {most} conversations in both runs; at least {least}"
+        said = f"no metric of the rules has more than {most} conversations in both runs; at least {least} (min_conversations)"
         yield Check("conversations", "not enough evidence", said, "evidence")
 
 
