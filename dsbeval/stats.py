@@ -5,12 +5,15 @@ Conventions
 * Intervals are two-sided, 95 % unless asked otherwise. An estimate of nothing is None, never 0.
 * A share of independent yes/no outcomes has a Wilson interval.
 * A mean of outcomes that share scenarios has a *clustered* percentile bootstrap: whole scenarios are drawn with
-  replacement, since runs of one scenario are not independent. With fewer than two clusters there is nothing to draw from,
-  and the interval is None.
+  replacement, since runs of one scenario are not independent. With fewer than two clusters there is nothing to draw from, and
+  where all are alike nothing tells how they vary: the interval is None.
+* A percentile bootstrap of few clusters is too narrow, as an interval with the normal distribution's quantile is: its
+  percentiles are taken further out, as far as Student's t and the sample's variance say (:func:`expanded`).
 * A gap is the difference of two shares or means that share clusters; both sides of a cluster are drawn together.
-* Where fewer than :data:`RARE` clusters hold the rarer outcome (for a gap: another difference than the most common one) the
-  bootstrap is too narrow, and where all are alike it has no width. A share then has Wilson's interval on the number of
-  outcomes divided by the design effect, a gap the adjusted Wald interval: one cluster more on either side.
+* Where fewer than :data:`RARE` clusters hold the rarer outcome (for a gap: fewer than :data:`RARE_GAP` another difference than
+  the most common one) the bootstrap is too narrow all the same, and where all are alike it has no width. A share then has
+  Wilson's interval on the number of outcomes divided by the design effect, which counts as seen once more in a cluster whose
+  outcomes are all alike; a gap the adjusted Wald interval: one cluster more on either side.
 * Every draw comes from a seed that is given, so equal rows have equal intervals.
 * A share of fewer than :data:`SMALL_N` outcomes is shown as counts: its percentage says more than is known.
 
@@ -18,6 +21,7 @@ References
 ----------
 E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
 B. Efron and R. Tibshirani, "An Introduction to the Bootstrap", Chapman and Hall (1993).
+T. Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician 69 (2015): expanded percentiles.
 E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small expected number of positive counts
 estimated from survey data", Survey Methodology 24 (1998): the design effect and Student's t in a binomial interval.
 D. G. Bonett and R. M. Price, "Adjusted Wald confidence interval for a difference of binomial proportions based on paired
@@ -26,8 +30,8 @@ data", Journal of Educational and Behavioral Statistics 37 (2012).
 
 from __future__ import annotations
 
+import functools
 import math
-from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,8 +45,10 @@ SEED = 0
 LEVEL = 0.95
 SMALL_N = 10
 """A share of fewer outcomes is shown as counts."""
-RARE = 10
-"""With fewer clusters that hold the rarer outcome no bootstrap is drawn (measured in tests/test_stats_coverage.py)."""
+RARE = 15
+"""With fewer clusters that hold the rarer outcome no bootstrap of a share is drawn (benchmarks/coverage.py)."""
+RARE_GAP = 10
+"""With fewer clusters whose difference is another than the most common one no bootstrap of a gap is drawn."""
 
 Numbers = NDArray[np.float64]
 
@@ -100,22 +106,15 @@ def clustered_mean(
     level: float = LEVEL,
 ) -> Estimate:
     """Return the mean of ``values`` with the percentile interval of a bootstrap over ``clusters``."""
-    if len(values) != len(clusters):
-        raise ValueError(f"{len(values)} values, but {len(clusters)} clusters; give one for each value")
     _check_level(level)
-    if not values:
-        return Estimate(None, None, None, 0)
-    sums: dict[Hashable, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for value, cluster in zip(values, clusters, strict=True):
-        sums[cluster][0] += value
-        sums[cluster][1] += 1
-    mean = float(np.mean(values))
-    if len(sums) < 2:
-        return Estimate(mean, None, None, len(values))
-    table = np.array(list(sums.values()))
-    drawn = table[np.random.default_rng(seed).integers(len(table), size=(draws, len(table)))].sum(axis=1)
-    low, high = percentiles(drawn[:, 0] / drawn[:, 1], level)
-    return Estimate(mean, low, high, len(values))
+    sums = Sums.of(values, clusters)
+    mean, size = sums.mean, len(sums.count)
+    if mean is None or size < 2:
+        return Estimate(mean, None, None, sums.n, size)
+    low, high = percentiles(sums.drawn(draws_of(size, draws, seed)), expanded(level, size))
+    if high - low <= 1e-12 * max(1.0, abs(mean)):
+        return Estimate(mean, None, None, sums.n, size)
+    return Estimate(mean, low, high, sums.n, size, "bootstrap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +155,13 @@ class Sums:
         """Mean of all outcomes; None of nothing."""
         return float(self.total.sum() / self.count.sum()) if self.n else None
 
-    def drawn(self, picks: NDArray[np.intp]) -> Numbers:
-        """Return the mean of each draw of clusters, shape ``(draws,)``; NaN where a draw holds no outcome."""
-        count = self.count[picks].sum(axis=1)
+    def drawn(self, weights: Numbers) -> Numbers:
+        """Return the mean of each draw of clusters, shape ``(draws,)``; NaN where a draw holds no outcome.
+
+        ``weights`` say how often each draw holds each cluster, shape ``(draws, clusters)``.
+        """
         with np.errstate(invalid="ignore"):
-            return np.asarray(self.total[picks].sum(axis=1) / count)
+            return np.asarray((weights @ self.total) / (weights @ self.count))
 
 
 def clustered_share(
@@ -186,21 +187,29 @@ def clustered_share(
     assert mean is not None
     if size < 2:
         return Estimate(mean, None, None, sums.n, size)
-    if min(int((sums.total > 0).sum()), int((sums.total < sums.count).sum())) < RARE:
-        low, high = _wilson_clustered(sums, mean, level)
+    rare = min(int((sums.total > 0).sum()), int((sums.total < sums.count).sum()))
+    if rare < RARE:
+        low, high = _wilson_clustered(sums, mean, rare, level)
         return Estimate(mean, low, high, sums.n, size, "design effect")
-    low, high = percentiles(sums.drawn(_picks(size, draws, seed)), level)
+    low, high = percentiles(sums.drawn(draws_of(size, draws, seed)), expanded(level, size))
     return Estimate(mean, low, high, sums.n, size, "bootstrap")
 
 
-def _wilson_clustered(sums: Sums, mean: float, level: float) -> tuple[float, float]:
+def clustered_score(values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
+    """Return the mean of scores, with the interval of a share where all are yes or no, else that of a mean."""
+    return (clustered_share if set(values) <= {0.0, 1.0} else clustered_mean)(values, clusters)
+
+
+def _wilson_clustered(sums: Sums, mean: float, rare: int, level: float) -> tuple[float, float]:
     from scipy.special import stdtrit
 
     size, n = len(sums.count), sums.n
     plain = mean * (1 - mean) / n
     residual = sums.total - mean * sums.count
-    # Where all outcomes are alike nothing tells how clusters vary; each then counts once.
-    effect = max(1.0, size / (size - 1) * float(residual @ residual) / n**2 / plain) if plain else n / size
+    seen = size / (size - 1) * float(residual @ residual) / n**2 / plain if plain else 0.0
+    # What a few clusters say of how alike outcomes are is worth as much as they are; one more says: wholly.
+    wholly = float(sums.count @ sums.count) / n
+    effect = max(1.0, (rare * seen + wholly) / (rare + 1))
     z2 = float(stdtrit(size - 1, (1 + level) / 2)) ** 2
     n_eff = n / effect
     middle = (mean + z2 / (2 * n_eff)) / (1 + z2 / n_eff)
@@ -251,12 +260,12 @@ def clustered_contrast(
     value = float(sum(sign * (mean or 0) for sign, mean in zip(signs, means, strict=True)))
     if size < 2:
         return Estimate(value, None, None, n, size)
-    if _uncommon(sides, signs) < RARE:
+    if _uncommon(sides, signs) < RARE_GAP:
         low, high = _adjusted(sides, signs, value, scale, level)
         return Estimate(value, low, high, n, size, "adjusted")
-    picks = _picks(size, draws, seed)
-    drawn = np.sum([sign * side.drawn(picks) for sign, side in zip(signs, sides, strict=True)], axis=0)
-    low, high = percentiles(drawn[np.isfinite(drawn)], level)
+    weights = draws_of(size, draws, seed)
+    drawn = np.sum([sign * side.drawn(weights) for sign, side in zip(signs, sides, strict=True)], axis=0)
+    low, high = percentiles(drawn[np.isfinite(drawn)], expanded(level, size))
     return Estimate(value, low, high, n, size, "bootstrap")
 
 
@@ -284,8 +293,23 @@ def _adjusted(
     return (low, high) if scale is None else (max(low, -most), min(high, most))
 
 
-def _picks(size: int, draws: int, seed: int) -> NDArray[np.intp]:
-    return np.random.default_rng(seed).integers(size, size=(draws, size), dtype=np.intp)
+@functools.lru_cache(maxsize=16)
+def draws_of(size: int, draws: int = DRAWS, seed: int = SEED) -> Numbers:
+    """Return how often each draw of so many clusters holds each of them, shape ``(draws, size)``."""
+    picks = np.random.default_rng(seed).integers(size, size=(draws, size), dtype=np.intp)
+    places = (picks + size * np.arange(draws)[:, None]).ravel()
+    weights = np.bincount(places, minlength=draws * size).reshape(draws, size).astype(np.float64)
+    weights.flags.writeable = False
+    return weights
+
+
+def expanded(level: float, clusters: int) -> float:
+    """Return the level at which the percentiles of a bootstrap of so many clusters hold the truth as often as ``level`` says."""
+    from scipy.special import ndtr, stdtrit
+
+    t = float(stdtrit(clusters - 1, (1 + level) / 2))
+    # Of two or three clusters these are the outermost draws.
+    return min(1 - 2 * float(ndtr(-math.sqrt(clusters / (clusters - 1)) * t)), math.nextafter(1, 0))
 
 
 def percentiles(drawn: Numbers, level: float = LEVEL) -> tuple[float, float]:
@@ -293,6 +317,16 @@ def percentiles(drawn: Numbers, level: float = LEVEL) -> tuple[float, float]:
     _check_level(level)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def kendall_tau(one: Sequence[float] | Numbers, other: Sequence[float] | Numbers) -> float | None:
+    """Return Kendall's tau-b of two orders of the same things; None where a side has nothing but ties.
+
+    As ``scipy.stats.kendalltau``, which takes longer to import than every setting of a sweep to compare.
+    """
+    orders = [np.sign(values[:, None] - values[None, :]) for values in (np.asarray(one), np.asarray(other))]
+    untied = math.prod(int((order != 0).sum()) for order in orders)
+    return float((orders[0] * orders[1]).sum()) / math.sqrt(untied) if untied else None
 
 
 def drawn_means(groups: Sequence[Sequence[float]], *, draws: int = DRAWS, seed: int = SEED) -> Numbers:

@@ -128,6 +128,8 @@ def render(found: Mapping[str, Any]) -> list[str]:
 
 def verdict_line(found: Mapping[str, Any]) -> str:
     """Return in one line what has got better, worse or otherwise changed."""
+    if not found["pairs"]["both"]:
+        return "nothing to compare: no item has a verdict in both runs"
     parts = []
     for verdict in ("worse", "better", "changed"):
         names = [entry["name"] for entry in found["metrics"] if entry["verdict"] == verdict]

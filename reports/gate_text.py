@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from dsbeval.gate.decide import Check, Decision
+from dsbeval.gate.decide import Decision
+from dsbeval.gate.limits import Check
 from dsbeval.judge.tables import table
 from reports.comparison import amount, change_cells, flip_lines, header, markdown_table
 

@@ -22,6 +22,7 @@ from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS_ROOT
 from dsbeval.dyadic.scenarios import load_scenarios
 from dsbeval.dyadic.segments import BENCHMARK as SEGMENTS
 from dsbeval.dyadic.textpair import TASKS as TEXT_TASKS
+from dsbeval.dyadic.tiers import tier_of as scenarios_of_tier
 from dsbeval.dyadic.turn_taking import BENCHMARK as TURN_TAKING
 from dsbeval.errors import OptionError
 from dsbeval.ifeval.pack import DEFAULT_PACK, Case, Pack, each_trial, load_pack
@@ -120,6 +121,9 @@ class Settings:
     def dyads(self) -> dict[str, Run]:
         """The conversations that are asked for, by id. Raises :class:`~dsbeval.errors.DsbevalError`."""
         scenarios = load_scenarios().of(self.tasks, self.sample)
+        if self.tier is not None:
+            kept = {scenario.id for scenario in scenarios_of_tier(load_scenarios().of(self.tasks), self.tier)}
+            scenarios = [scenario for scenario in scenarios if scenario.id in kept]
         if self.replay is not None:
             chosen = {scenario.id for scenario in scenarios}
             found = self.replay.dyads(self.tasks, load_scenarios().scenarios)
@@ -268,7 +272,12 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="N",
         help="cases/ifeval: run N conversations, spread over the actions; cases/dyadic: N scenarios, spread over the tasks",
     )
-    option("--tier", default=None, choices=TIERS, help="cases/ifeval: 96, 444 or all 1,038 cases (docs/ci.md)")
+    option(
+        "--tier",
+        default=None,
+        choices=TIERS,
+        help="cases/ifeval: 96, 444 or all 1,038 cases; cases/dyadic: 2, 7 or all scenarios of a task (docs/ci.md)",
+    )
     option(
         "--trials", type=int, default=1, metavar="K", help="cases/ifeval: play each case K times, with derived seeds"
     )
@@ -405,6 +414,10 @@ def read_settings(config: pytest.Config) -> Settings:
         garble_watch=(get("--asr") or "pocketsphinx") if _is_watched(config, grid) else None,
         with_runs=() if hasattr(config, "workerinput") else _paths(config, get("--with-run")),
     )
+    if settings.trials > 1 and all(path.is_relative_to(DYADS_ROOT) for path in writing.named_paths(config)):
+        raise OptionError(
+            f"--trials: is for cases/ifeval; conversations of two agents are repeated by --repeats {settings.trials}"
+        )
     if settings.partners or settings.replay is not None or get("--tasks") is not None or settings.repeats < 1:
         _ = settings.dyads
     _ = settings.judge_id

@@ -102,6 +102,56 @@ def test_every_command_of_dsbeval_is_one() -> None:
         assert {word for word in words if word.startswith("-")} <= known
 
 
+def test_every_script_is_one_that_bash_can_read() -> None:
+    for script in scripts():
+        read = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=False)
+        assert (read.returncode, read.stderr) == (0, "")
+
+
+def test_the_verdict_is_told_by_the_rules_that_it_was_found_by() -> None:
+    """A comment that is made of the finished run must judge as the run was judged."""
+    for recipe in (*GITHUB, *GITLAB):
+        for job in (recipe.get("jobs") or recipe).values():
+            if not isinstance(job, dict):
+                continue
+            text = "\n".join(
+                [
+                    *(step.get("run", "") for step in job.get("steps", ())),
+                    *job.get("script", ()),
+                    *job.get("after_script", ()),
+                ]
+            )
+            for said in re.findall(r"dsbeval gate (.*?)--markdown", text):
+                assert {found.replace("=", " ") for found in re.findall(r"--max-errors[= ]\S+", text)} == {
+                    found.replace("=", " ") for found in re.findall(r"--max-errors[= ]\S+", said)
+                }
+
+
+def test_the_slurm_job_ends_as_the_gate_did_and_goes_on_after_a_requeue_through_stand_ins(tmp_path: Path) -> None:
+    """The job's own lines; pytest and dsbeval, whose options are checked above, stand by and say what they were called with."""
+    script = next(body for kind, body in BLOCKS if kind == "bash" and "#SBATCH" in body)
+    tools = tmp_path / ".venv" / "bin"
+    tools.mkdir(parents=True)
+    (tools / "pytest").write_text(
+        '#!/bin/sh\nmkdir -p runs/7; echo "$@" >> called; [ -e runs/7/run.json ] && exit 1\ntouch runs/7/run.json; exit 2\n'
+    )
+    (tools / "dsbeval").write_text("#!/bin/sh\necho table; exit 1\n")
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    environment = {"PATH": os.environ["PATH"], "SLURM_JOB_ID": "7", "CHECKPOINT": "step", "BASELINE": "b.json"}
+    ends = [
+        subprocess.run(
+            ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, check=False
+        ).returncode
+        for _ in range(2)
+    ]
+    assert ends == [2, 1]
+    first, again = (tmp_path / "called").read_text().splitlines()
+    assert "--resume" not in first
+    assert again == first.replace("--run-dir=runs/7", "--run-dir=runs/7 --resume")
+    assert (tmp_path / "runs" / "7" / "gate.md").read_text() == "table\n"
+
+
 def test_every_target_of_make_is_one() -> None:
     made = {word for script in scripts() for word in re.findall(r"^make (\w+)", script, re.M)}
     assert made == {"setup"}
@@ -119,8 +169,8 @@ def test_the_rules_in_the_docs_are_the_default_ones() -> None:
 def test_the_cpu_job_gives_the_gates_status_and_a_comment_through_a_stand_in_for_gh(
     pytester: pytest.Pytester, tmp_path: Path
 ) -> None:
-    """The very lines of the job, over two cases: too few to judge by. ``gh`` is the edge of the world."""
-    made = run(pytester, "--model=oracle", "--tier=smoke", "--limit=2", run_dir=tmp_path / "base")
+    """The very lines of the job, over one case: too few to judge by. ``gh`` is the edge of the world."""
+    made = run(pytester, "--model=oracle", "--tier=smoke", "--limit=1", run_dir=tmp_path / "base")
     assert made.status == 0
     steps = {step.get("name"): step for step in GITHUB[0]["jobs"]["smoke"]["steps"]}
     tools = tmp_path / "bin"
@@ -130,7 +180,7 @@ def test_the_cpu_job_gives_the_gates_status_and_a_comment_through_a_stand_in_for
     own = str(Path(sys.executable).parent)
     environment = {
         **os.environ, "MODEL": "oracle", "BASELINE": str(tmp_path / "base"), "TOLD": str(tmp_path / "told"),
-        "PYTEST_ADDOPTS": "--limit=2 --judge=none -p no:cacheprovider", "PATH": f"{tools}:{own}:{os.environ['PATH']}",
+        "PYTEST_ADDOPTS": "--limit=1 --judge=none -p no:cacheprovider", "PATH": f"{tools}:{own}:{os.environ['PATH']}",
     }  # fmt: skip
 
     def carry_out(name: str) -> subprocess.CompletedProcess[str]:

@@ -87,7 +87,7 @@ def test_impossible_pairs_are_refused(counts: tuple[int, int]) -> None:
         mcnemar(*counts)
 
 
-@properties
+@settings(deadline=None, max_examples=15)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_is_statsmodels(values: list[float]) -> None:
     from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]

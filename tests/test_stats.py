@@ -13,8 +13,11 @@ from dsbeval.stats import (
     clustered_contrast,
     clustered_gap,
     clustered_mean,
+    clustered_score,
     clustered_share,
     drawn_means,
+    expanded,
+    kendall_tau,
     percentiles,
     wilson,
 )
@@ -75,14 +78,43 @@ def test_one_cluster_has_a_mean_and_no_interval() -> None:
     assert clustered_mean([1.0, 0.0], ["s", "s"]) == Estimate(0.5, None, None, 2)
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_interval_of_a_few_clusters_is_all_that_was_seen(size: int) -> None:
+    found = clustered_mean(
+        [k / size for k in range(size) for _ in range(2)], [k for k in range(size) for _ in range(2)]
+    )
+    assert (found.low, found.high) == pytest.approx((0, (size - 1) / size))
+    one, other = (Sums(np.array(values), np.ones(size)) for values in (np.arange(size) * 0.1, np.zeros(size)))
+    gap = clustered_contrast((one, other), (1, -1))
+    assert gap.low is not None
+
+
+def test_percentiles_go_further_out_the_fewer_clusters_there_are() -> None:
+    """Of many clusters as far as asked; of twenty as far as Student's t, and the variance of a sample, say."""
+    assert expanded(0.95, 10_000) == pytest.approx(0.95, abs=1e-4)
+    levels = [expanded(0.95, size) for size in (2, 5, 10, 20, 60, 240)]
+    assert levels == sorted(levels, reverse=True)
+    from scipy.stats import norm, t
+
+    assert expanded(0.95, 20) == pytest.approx(1 - 2 * norm.cdf(t.ppf(0.025, 19) * (20 / 19) ** 0.5))
+
+
 def test_values_and_clusters_go_together() -> None:
     with pytest.raises(ValueError, match="2 values, but 1 clusters"):
         clustered_mean([1.0, 0.0], ["s"])
 
 
-def test_equal_values_have_an_interval_of_no_width() -> None:
-    found = clustered_mean([0.25] * 6, [1, 1, 2, 2, 3, 3])
-    assert (found.value, found.low, found.high) == (0.25, 0.25, 0.25)
+def test_equal_values_do_not_tell_how_they_vary() -> None:
+    assert clustered_mean([0.25] * 6, [1, 1, 2, 2, 3, 3]) == Estimate(0.25, None, None, 6)
+    assert clustered_mean([0.1] * 30, list(range(30))).interval is None
+
+
+def test_scores_that_are_yes_or_no_have_the_interval_of_a_share() -> None:
+    clusters = [k // 2 for k in range(40)]
+    assert clustered_score([0.0] * 40, clusters) == clustered_share([0.0] * 40, clusters)
+    assert clustered_score([0.0] * 40, clusters).high > 0.1  # type: ignore[operator]
+    graded = [k / 40 for k in range(40)]
+    assert clustered_score(graded, clusters) == clustered_mean(graded, clusters)
 
 
 def test_runs_of_one_scenario_are_not_independent() -> None:
@@ -124,6 +156,22 @@ def test_means_are_drawn_group_by_group() -> None:
     assert drawn[:, 0].std() == pytest.approx(0.05, abs=0.01)
     with pytest.raises(ValueError, match="group 1 is empty"):
         drawn_means([[1.0], []])
+
+
+orders = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=9)
+
+
+@properties
+@given(orders)
+def test_kendalls_tau_is_scipys_ties_and_all(pairs: list[tuple[int, int]]) -> None:
+    from scipy.stats import kendalltau
+
+    one, other = ([float(pair[k]) for pair in pairs] for k in (0, 1))
+    found = kendall_tau(one, other)
+    if len(set(one)) < 2 or len(set(other)) < 2:
+        assert found is None
+    else:
+        assert found == pytest.approx(kendalltau(one, other).statistic)
 
 
 # Shares and gaps by cluster

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dsbeval.errors import OptionError
+from dsbeval.errors import OptionError, RunError
 
 SOURCE = click.Path(path_type=Path)
 
@@ -49,5 +49,7 @@ def baseline(run: Path, output: Path) -> None:
     from dsbeval.results import RunFolder
 
     side = side_of_run(RunFolder.open(run), run.name)
+    if not any(row["outcome"] in ("passed", "failed") for row in side.rows):
+        raise RunError(f"{run}: has no rows with a verdict, so there is nothing to compare with; run its cases first")
     write_baseline(side, output)
     click.echo(f"{output}: {len(side.rows)} rows of {len(side.cases)} cases, {output.stat().st_size / 1024:.0f} KiB")

@@ -81,6 +81,13 @@ OF_THE_PACK = ("role.", "probe.")
 """How the metrics begin that a pack names; more is better in all of them."""
 
 
+def item_of(name: str) -> str:
+    """Return the item that a metric, or a pattern of metrics, is about, by its name."""
+    if name.startswith(("pas", "safety_override")):
+        return "persona"
+    return "dyad" if name.startswith(("dyad.", "leak", "turns.")) else "floor"
+
+
 # DSB-IFEval: the floor
 
 

@@ -30,6 +30,19 @@ KEPT: dict[str, tuple[str, ...]] = {
     "dyad": (*_WHO, "task", "scenario", "self_play", "seats", "judge", "scores", "turn_taking"),
 }
 """Fields of a row, by item, that a comparison reads."""
+_NUMBER = (int, float)
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("id", "role", "probe", "level", "action", "margin_unit", "judge", "task", "scenario"), (str,)),
+    **dict.fromkeys(("passed", "exercised", "borderline", "enacted", "self_play"), (bool,)),
+    "pas": _NUMBER,
+    "margin": (*_NUMBER, type(None)),
+    "l4_category": (str,),
+    "seats": (str,),
+    "scores": (dict,),
+    "turn_taking": (dict, type(None)),
+}
+"""Types of the fields of a baseline's row, which may have been edited; a bool is no number."""
+_DYAD = ("task", "scenario", "self_play", "seats")
 _TURNS = ("tor_pause", "tor_end", "backchannels", "barge_in", "occupancy")
 _SCORES = ("score", "acted")
 
@@ -88,24 +101,45 @@ def read_side(path: Path) -> Side:
     for name, kind in (("fingerprint", dict), ("cases", list), ("rows", list)):
         if not isinstance(data.get(name), kind):
             raise RunError(f"{path}: {name} is missing; make the baseline again")
+    if not all(isinstance(name, str) for name in data["cases"]):
+        raise RunError(f"{path}: cases: holds what is no id; make the baseline again")
+    seen: set[tuple[str, str]] = set()
     for number, row in enumerate(data["rows"], start=1):
-        _check(path, number, row)
+        if (problem := _problem(row)) is None and (row["id"], row["item"]) in seen:
+            problem = f"({row['id']}): is there twice"
+        if problem is not None:
+            raise RunError(f"{path}: row {number} {problem}; make the baseline again: dsbeval baseline RUN -o {path}")
+        seen.add((row["id"], row["item"]))
     return Side(str(path), data["fingerprint"], tuple(data["cases"]), tuple(data["rows"]))
 
 
-def _check(path: Path, number: int, row: Any) -> None:
-    where = f"{path}: row {number}"
-    if (
-        not isinstance(row, dict)
-        or row.get("item") not in KEPT
-        or row.get("outcome") not in OUTCOMES
-        or "id" not in row
-    ):
-        raise RunError(f"{where}: has no id, item and outcome; make the baseline again")
-    verdict = row["item"] != "dyad" and row["outcome"] in ("passed", "failed")
-    missing = [name for name in _CASE if name not in row] if verdict else []
-    if missing:
-        raise RunError(f"{where} ({row['id']}): {missing[0]} is missing; make the baseline again")
+def _problem(row: Any) -> str | None:
+    """Return what is wrong with a row of a baseline, or None."""
+    if not isinstance(row, dict) or not isinstance(row.get("id"), str):
+        return "has no id"
+    for name, known in (("item", KEPT), ("outcome", OUTCOMES)):
+        if row.get(name) not in known:
+            return f"({row['id']}): {name} is {row.get(name)!r}, not one of {', '.join(known)}"
+    wanted: tuple[str, ...] = ()
+    if row["item"] == "dyad":
+        wanted = _DYAD if "scores" in row else ()
+    elif row["outcome"] in ("passed", "failed"):
+        wanted = (*_CASE, "exercised") if row["item"] == "floor" else (*_CASE, "pas", "l4_category")
+    for name in wanted:
+        if name not in row:
+            return f"({row['id']}): {name} is missing"
+    for name, value in row.items():
+        kinds = _TYPES.get(name)
+        if kinds is not None and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)):
+            return f"({row['id']}): {name} is {value!r}"
+    for side, found in (row.get("scores") or {}).items():
+        score = found.get("score") if isinstance(found, dict) else found
+        if not isinstance(found, dict) or not isinstance(score, (*_NUMBER, type(None))):
+            return f"({row['id']}): scores.{side} is {found!r}"
+    for side, turns in (row.get("turn_taking") or {}).items():
+        if not isinstance(turns, dict) or not all(isinstance(turns.get(n), (*_NUMBER, type(None))) for n in _TURNS):
+            return f"({row['id']}): turn_taking.{side} is {turns!r}"
+    return None
 
 
 def write_baseline(side: Side, path: Path) -> None:

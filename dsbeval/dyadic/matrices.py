@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from dsbeval.dyadic.rows import TASKS, DyadRow, Seat, seats
-from dsbeval.stats import DRAWS, SEED, Numbers, Sums, clustered_mean, percentiles
+from dsbeval.stats import LEVEL, Numbers, Sums, clustered_mean, clustered_score, draws_of, expanded, percentiles
 
 PINNED = {"T3-1": 0.5}
 """Tasks whose self-play score is fixed by its definition, and left out of averages."""
@@ -105,9 +105,17 @@ def matrix(groups: Groups, models: Sequence[str], pinned: float | None = None) -
 
 
 def intervals(
-    found: Iterable[Seat], value: Callable[[Seat], float | None], models: Sequence[str], *, pinned: bool = False
+    found: Iterable[Seat],
+    value: Callable[[Seat], float | None],
+    models: Sequence[str],
+    *,
+    pinned: bool = False,
+    counts: bool = False,
 ) -> list[list[list[float] | None]]:
-    """Return the 95 % interval of each cell of a matrix of the same seats; None where fewer than two scenarios are behind it."""
+    """Return the 95 % interval of each cell of a matrix of the same seats; None where fewer than two scenarios are behind it.
+
+    ``counts``: the values are numbers of something, and 0 and 1 no shares.
+    """
     cells: dict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
     for seat in found:
         worth = value(seat)
@@ -115,7 +123,8 @@ def intervals(
             cells[seat.model, seat.partner].append((float(worth), seat.row["scenario"]))
 
     def of(cell: list[tuple[float, str]]) -> list[float] | None:
-        return clustered_mean([worth for worth, _ in cell], [scenario for _, scenario in cell]).interval
+        interval = clustered_mean if counts else clustered_score
+        return interval([worth for worth, _ in cell], [scenario for _, scenario in cell]).interval
 
     return [[of(cells.get((model, partner), [])) for partner in models] for model in models]
 
@@ -123,7 +132,8 @@ def intervals(
 def average_interval(found: Iterable[tuple[Seat, float]], *, pooled: bool = False) -> list[float] | None:
     """Return the 95 % interval of a mean over pairings, each partner counting once; ``pooled``: of the mean over seats.
 
-    A bootstrap over scenarios, in which all pairings of a scenario are drawn together. None with fewer than two scenarios.
+    A bootstrap over scenarios, in which all pairings of a scenario are drawn together. None with fewer than two scenarios,
+    and where all are alike: nothing tells how they vary.
     """
     entries = [("" if pooled else seat.partner, str(seat.row["scenario"]), value) for seat, value in found]
     scenarios = list(dict.fromkeys(scenario for _, scenario, _ in entries))
@@ -133,10 +143,10 @@ def average_interval(found: Iterable[tuple[Seat, float]], *, pooled: bool = Fals
         Sums.of([v for p, _, v in entries if p == partner], [s for p, s, _ in entries if p == partner], scenarios)
         for partner in dict.fromkeys(partner for partner, _, _ in entries)
     ]
-    picks = np.random.default_rng(SEED).integers(len(scenarios), size=(DRAWS, len(scenarios)), dtype=np.intp)
-    drawn = np.stack([side.drawn(picks) for side in sides])
+    drawn = np.stack([side.drawn(draws_of(len(scenarios))) for side in sides])
     means = drawn.sum(axis=0, where=np.isfinite(drawn)) / np.isfinite(drawn).sum(axis=0)
-    return list(percentiles(means))
+    low, high = percentiles(means, expanded(LEVEL, len(scenarios)))
+    return [low, high] if high - low > 1e-12 else None
 
 
 def row_intervals(rows: Sequence[DyadRow], task: str, models: Sequence[str]) -> list[list[float] | None]:

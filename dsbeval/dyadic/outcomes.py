@@ -7,7 +7,7 @@ Conventions
 * ``p_success = p_acted x p_success_given_acted + (1 - p_acted) x p_success_without``. The last term is 0 in T2 and T4-1,
   where nothing can be won undecided; in T4-2 a secret may slip out unasked.
 * Means are over seats, so that a model's self-play weighs as much as each of its cross-play pairings. ``n`` counts
-  conversations, and the interval of a share is Wilson's on that n; that of a mean score is a bootstrap over scenarios.
+  conversations; intervals are by scenario, since the conversations of one are not independent (:mod:`dsbeval.stats`).
 * A seat that the judge could not judge is in neither.
 * A game is balanced when the mean score of the role that is scored is near one half, over all pairings: T3-2 and T4-2 over all
   conversations, T4-3 and T4-4 over the closed ones.
@@ -22,7 +22,7 @@ from typing import Any
 
 from dsbeval.dyadic.matrices import models_of
 from dsbeval.dyadic.rows import TASKS, VERDICTS, DyadRow, Seat, seats
-from dsbeval.stats import Estimate, clustered_mean, wilson
+from dsbeval.stats import Estimate, clustered_score
 
 ACTS = {"T2": "decided", "T3-2": "asked", "T4-1": "decided", "T4-2": "asked"}
 BALANCE = {"T3-2": "all", "T4-2": "all", "T4-3": "closed", "T4-4": "closed"}
@@ -50,14 +50,13 @@ def conversations(found: Iterable[Seat]) -> int:
 
 
 def share_of(found: Sequence[tuple[Seat, bool]]) -> Estimate:
-    """Return the share of seats, with the interval of as many conversations as they come from."""
-    n = conversations(seat for seat, _ in found)
-    return wilson(sum(value for _, value in found) / len(found) * n, n) if found else wilson(0, 0)
+    """Return the share of seats, with its interval by scenario; ``n`` counts conversations."""
+    return mean_of([(seat, float(value)) for seat, value in found])
 
 
 def mean_of(found: Sequence[tuple[Seat, float]]) -> Estimate:
-    """Return the mean over seats, with the interval of a bootstrap over scenarios; ``n`` counts conversations."""
-    estimate = clustered_mean([value for _, value in found], [seat.row["scenario"] for seat, _ in found])
+    """Return the mean over seats, with its interval by scenario; ``n`` counts conversations."""
+    estimate = clustered_score([value for _, value in found], [seat.row["scenario"] for seat, _ in found])
     return Estimate(estimate.value, estimate.low, estimate.high, conversations(seat for seat, _ in found))
 
 

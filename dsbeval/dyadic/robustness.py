@@ -12,7 +12,6 @@ Source: DyaFDB, turn-taking metrics (robustness).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,6 +20,7 @@ from dsbeval.dyadic.matrices import Groups
 from dsbeval.dyadic.rows import DyadRow, Side
 from dsbeval.dyadic.turn_taking import BENCHMARK, Measures, Thresholds, floor_outcomes, measure_both, share
 from dsbeval.spans import Span, Timeline
+from dsbeval.stats import kendall_tau
 
 SWEEPS: dict[str, tuple[float, ...]] = {
     "backchannel_s": (0.5, 0.75, 1.0, 1.25, 1.5),
@@ -78,9 +78,4 @@ def _average(groups: Groups, model: str) -> float | None:
 def tau(one: dict[str, float | None], other: dict[str, float | None]) -> float | None:
     """Return Kendall's tau-b of two tables over the models that both have; None where there is no order to compare."""
     pairs = [(x, y) for model, x in one.items() if x is not None and (y := other.get(model)) is not None]
-    if len(pairs) < 2 or any(len({pair[k] for pair in pairs}) < 2 for k in (0, 1)):
-        return None
-    from scipy.stats import kendalltau
-
-    found = float(kendalltau([x for x, _ in pairs], [y for _, y in pairs]).statistic)
-    return None if math.isnan(found) else found
+    return kendall_tau([x for x, _ in pairs], [y for _, y in pairs])

@@ -126,7 +126,7 @@ def _turn_taking(rows: Sequence[DyadRow]) -> dict[str, Any]:
     models = models_of(rows)
     return {
         name: matrix(group(seats(rows), _turn_value(name)), models).as_dict()
-        | {"ci95": intervals(seats(rows), _turn_value(name), models)}
+        | {"ci95": intervals(seats(rows), _turn_value(name), models, counts=name == "backchannels")}
         for name in TURN_TAKING
     }
 

@@ -5,7 +5,9 @@ Conventions
 * A *regression* needs both: the metric is worse by the rule's drop or more, and the one-sided exact test over conversations
   (:mod:`dsbeval.paired`) is below the rule's part of alpha, adjusted by Holm's method over the metrics of the rule. Rules
   share alpha by weight, among those that there is something to judge by; so all together err with a chance of alpha at most.
-* A limit and ``must_pass`` hold without a test.
+* Limits and ``must_pass`` hold by themselves (:mod:`dsbeval.gate.limits`).
+* A required rule wants its conversations wherever either run has the item that it is about; where no required rule applies (a
+  run of conversations of two agents, a file without one), some metric of the other rules must have as many.
 * Errors and missing cases are never failures: too many of them, or too few conversations behind a required rule, are *not
   enough evidence*. A regression that is found all the same is a regression.
 * A case that the agent has skipped, and that the baseline has a verdict on, counts as one without a verdict.
@@ -15,39 +17,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Any
 
 from dsbeval import paired
-from dsbeval.compare.compare import Change, Pair, change, compare, p_of, pairs_of, sums_of
-from dsbeval.compare.metrics import Metric, metrics_of
+from dsbeval.compare.compare import SCALE, Change, Pair, change, compare, p_of, pairs_of, sums_of
+from dsbeval.compare.metrics import Metric, item_of, metrics_of
 from dsbeval.compare.side import Side
 from dsbeval.errors import OptionError
-from dsbeval.gate.rules import Limit, Rule, Rules
-from dsbeval.results import Row
+from dsbeval.gate.limits import Check, Outcome, check_limit, check_must_pass, is_primary
+from dsbeval.gate.rules import Rule, Rules
 from dsbeval.stats import Sums
 
-Outcome = Literal["pass", "regression", "not enough evidence"]
 STATUS: dict[Outcome, int] = {"pass": 0, "regression": 1, "not enough evidence": 2}
 """Exit status of each outcome."""
 POWER_Z = 0.8416
 """Quantile of the normal distribution at a power of 80 %."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line of the gate's table."""
-
-    what: str
-    outcome: Outcome
-    why: str
-    kind: Literal["rule", "limit", "must pass", "evidence"] = "rule"
-    change: Change | None = None
-    drop: float | None = None
-    detectable: float | None = None
-    """The smallest drop that would have been found four times of five; None where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +87,9 @@ def decide(
     comparison = compare(base, new, allow_unlike=allow_unlike) if base is not None else {}
     checks = [
         *_evidence(rules, base, new, max_errors),
-        *(_rules(rules, pairs_of(base, new)) if base is not None else ()),
-        *(_limit(limit, new) for limit in rules.limit),
-        *(_must_pass(pattern, new) for pattern in rules.must_pass),
+        *(_rules(rules, base, new) if base is not None else ()),
+        *(check for limit in rules.limit if (check := check_limit(limit, base, new)) is not None),
+        *(check_must_pass(pattern, new) for pattern in rules.must_pass),
     ]
     return Decision(tuple(checks), comparison)
 
@@ -129,12 +116,7 @@ def _evidence(rules: Rules, base: Side | None, new: Side, max_errors: MaxErrors 
 
 
 def _ids(side: Side, *outcomes: str) -> set[str]:
-    return {str(row["id"]) for row in side.rows if _primary(row) and row["outcome"] in outcomes}
-
-
-def _primary(row: Row) -> bool:
-    """Whether a row is of the item that every case has: the floor, or the conversation."""
-    return bool(row["item"] != "persona")
+    return {str(row["id"]) for row in side.rows if is_primary(row) and row["outcome"] in outcomes}
 
 
 # Rules
@@ -188,15 +170,25 @@ def examine(rules: Rules, members: Sequence[Sequence[Member]]) -> list[Tested]:
     return out
 
 
-def _rules(rules: Rules, pairs: Sequence[Pair]) -> Iterator[Check]:
+def _rules(rules: Rules, base: Side, new: Side) -> Iterator[Check]:
+    pairs = pairs_of(base, new)
     known = metrics_of([row for pair in pairs for row in pair])
     members = [_members(rule, known, pairs) for rule in rules.rule]
-    for rule, mine in zip(rules.rule, members, strict=True):
-        if rule.required and not mine:
+    items = {str(row["item"]) for side in (base, new) for row in side.rows}
+    least = rules.evidence.min_conversations
+    wanted = [rule.required and bool(items & {item_of(name) for name in rule.metric}) for rule in rules.rule]
+    for rule, mine, want in zip(rules.rule, members, wanted, strict=True):
+        if want and not mine:
             yield Check(", ".join(rule.metric), "not enough evidence", "no pair of cases to compare")
     sizes = {id(rule): len(mine) for rule, mine in zip(rules.rule, members, strict=True)}
+    most = 0
     for found in examine(rules, members):
-        yield _check(found, rules.evidence.min_conversations, found.alpha / sizes[id(found.rule)])
+        check = _check(found, least, found.alpha / sizes[id(found.rule)])
+        most = max(most, check.change.clusters if check.change is not None else 0)
+        yield check
+    if rules.rule and most < least and not any(wanted):
+        said = f"no metric of the rules has more than {most} conversations in both runs; at least {least} (min_conversations)"
+        yield Check("conversations", "not enough evidence", said, "evidence")
 
 
 def _members(rule: Rule, known: Sequence[Metric], pairs: Sequence[Pair]) -> list[Member]:
@@ -219,7 +211,9 @@ def _check(found: Tested, least: int, alone: float) -> Check:
     elif found.sure:
         why = f"surely worse, but by less than {_amount(found.drop, found.metric)}"
     one = replace(one, p_holm=found.p, verdict="worse" if found.regression else "no evidence")
-    return Check(found.metric.name, outcome, why, "rule", one, found.drop, _detectable(one, found.drop, alone))
+    return Check(
+        found.metric.name, outcome, why, "rule", one, found.drop, _detectable(found.metric, one, found.drop, alone)
+    )
 
 
 def _worse(rule: Rule, metric: Metric) -> int:
@@ -234,64 +228,15 @@ def _amount(value: float, metric: Metric) -> str:
     return words.get(metric.unit, f"{value:.2f}")
 
 
-def _detectable(found: Change, drop: float, alpha: float) -> float | None:
-    """Return the drop that is found with a power of 80 %, from the width of the interval; at least what the rule asks for."""
+def _detectable(metric: Metric, found: Change, drop: float, alpha: float) -> float | None:
+    """Return the drop that is found with a power of 80 %, from the width of the interval; at least what the rule asks for.
+
+    None where that is not known, or more than there is to lose.
+    """
     if found.ci95 is None:
         return None
     from scipy.special import ndtri
 
     error = (found.ci95[1] - found.ci95[0]) / (2 * float(ndtri(0.975)))
-    return max(drop, (float(ndtri(1 - alpha)) + POWER_Z) * error)
-
-
-# What holds by itself
-
-
-def _limit(limit: Limit, new: Side) -> Check:
-    bound = limit.min if limit.min is not None else limit.max
-    what = f"{limit.metric} {'>=' if limit.min is not None else '<='} {bound:g}"
-    metric = next((metric for metric in metrics_of(new.rows) if metric.name == limit.metric), None)
-    value, n = (None, 0) if metric is None else _measured(metric, new)
-    if value is None or bound is None:
-        return Check(what, "not enough evidence", "nothing in the run to measure it by", "limit")
-    broken = value < bound if limit.min is not None else value > bound
-    return Check(what, "regression" if broken else "pass", f"is {value:.3f} over {n}", "limit")
-
-
-def _measured(metric: Metric, side: Side) -> tuple[float | None, int]:
-    """Return the value of a metric in one run, and over how many outcomes; shares are fractions."""
-    rows = [row for row in side.rows if row["item"] == metric.item and ("passed" in row or "scores" in row)]
-    found = [[known for row in rows if (known := value(row)) is not None] for value in metric.values]
-    if not all(found):
-        return None, 0
-    means = [sum(values) / len(values) for values in found]
-    return means[0] - sum(means[1:]), sum(map(len, found))
-
-
-_PROBE = re.compile(r"^IFD-[^-]+-(?P<probe>[^-]+)-")
-
-
-def _names(case: str) -> Iterator[str]:
-    yield case
-    found = _PROBE.match(case)
-    if found:
-        yield found["probe"]
-        yield "_".join(found["probe"].split("_")[:2])
-
-
-def _must_pass(pattern: str, new: Side) -> Check:
-    wanted = {case for case in new.cases if any(fnmatchcase(name, pattern) for name in _names(case))}
-    rows = [row for row in new.rows if row["id"] in wanted and _primary(row)]
-    failed = [row for row in rows if row["outcome"] == "failed"]
-    if failed:
-        return Check(pattern, "regression", f"{len(failed)} of {len(rows)} failed: {_listed(failed)}", "must pass")
-    unknown = len(wanted - {row["id"] for row in rows if row["outcome"] == "passed"})
-    if not wanted or unknown:
-        why = f"{unknown} of {len(wanted)} cases without a verdict" if wanted else "no case of the run has this name"
-        return Check(pattern, "not enough evidence", why, "must pass")
-    return Check(pattern, "pass", f"all of {len(rows)} passed", "must pass")
-
-
-def _listed(rows: Iterable[Row], most: int = 3) -> str:
-    names = [str(row["id"]) for row in rows]
-    return ", ".join(names[:most]) + (" ..." if len(names) > most else "")
+    least = max(drop, (float(ndtri(1 - alpha)) + POWER_Z) * error)
+    return least if least <= SCALE.get(metric.unit, math.inf) else None  # no run can lose as much

@@ -20,6 +20,7 @@ A file::
     [[limit]]                                     # holds by itself, whatever the baseline
     metric = "leak"
     max = 0.30
+    strict = true                                 # false: only where it is measured, surely beyond, and the baseline was not
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Name = Annotated[str, Field(min_length=1)]
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Evidence(_Entry):
@@ -82,6 +83,7 @@ class Limit(_Entry):
     metric: Name
     min: float | None = None
     max: float | None = None
+    strict: bool = True
 
     @model_validator(mode="after")
     def _one(self) -> Limit:
@@ -108,7 +110,8 @@ class Rules(_Entry):
         return self
 
 
-_MESSAGES = {"missing": "is missing", "extra_forbidden": "is not a known field (misspelt?)"}
+_FIELDS: dict[str, type[_Entry]] = {"evidence": Evidence, "rule": Rule, "limit": Limit}
+_LISTS = ("metric", "must_pass", "rule", "limit")
 
 
 def read_rules(path: Path | None = None) -> Rules:
@@ -127,7 +130,26 @@ def read_rules(path: Path | None = None) -> Rules:
     try:
         return Rules.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
-        said = _MESSAGES.get(first["type"], first["msg"].removeprefix("Value error, "))
-        raise OptionError(f"--gate: {path}: {where + ': ' if where else ''}{said}") from None
+        raise OptionError(f"--gate: {path}: {_first(error)}") from None
+
+
+def _first(error: ValidationError) -> str:
+    """Return the first fault in one line: where it is, what is wrong, and what is to be there."""
+    found = error.errors()
+    first = next(
+        (one for one in found if one["type"] == "extra_forbidden"), found[0]
+    )  # misspelt, so another is missing
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
+    if first["type"] == "missing":
+        return f"{where}: is missing"
+    if first["type"] == "extra_forbidden":
+        top = len(first["loc"]) == 1
+        fields = (Rules if top else _FIELDS.get(str(first["loc"][0]), Rules)).model_fields
+        return f"{where}: is not a known field; {near(str(first['loc'][-1]), fields)}"
+    if first["type"] == "value_error":
+        return f"{where + ': ' if where else ''}{first['msg'].removeprefix('Value error, ')}"
+    mend = ""
+    if first["type"] == "list_type" and first["loc"][-1] in _LISTS:
+        table = first["loc"][-1] in _FIELDS
+        mend = f"; write [[{where}]] before its fields" if table else f'; write {first["loc"][-1]} = ["...", "..."]'
+    return f"{where}: {first['msg']}, not {first['input']!r}{mend}"

@@ -48,7 +48,7 @@ def floor_of(rows: Sequence[Row]) -> dict[str, Any]:
             "floor": {name: _floor(own, levels, trials) for name, levels in EFFECTS.items()},
         }
     if not any(value is not None for cells in CELLS for value in out[cells]["floor"].values()):
-        out["reason"] = "no two of the levels L1, L2, L3 were run"
+        out["reason"] = "no two of the levels L1, L2, L3 have a verdict; run it with --levels=L1,L2,L3"
     elif trials < 2 and not any(value for cells in CELLS for value in out[cells]["floor"].values()):
         for cells in CELLS:
             out[cells]["floor"] = dict.fromkeys(EFFECTS)

@@ -27,6 +27,11 @@ def noise(control: Path, runs: Sequence[Path], as_json: bool, allow_unlike: bool
     from dsbeval.ifeval.noise import cleared, floor_of
 
     side = read_side(control)
+    if not any(row["item"] == "floor" and "passed" in row for row in side.rows):
+        raise RunError(
+            f"{control}: has no verdicts of DSB-IFEval; run an agent that takes no prompt: "
+            "pytest cases/ifeval --model=NAME --levels=L1,L2,L3 --trials 3"
+        )
     floor = floor_of(side.rows)
     found: dict[str, Any] = {"control": {"label": str(control), "agent": side.agent, **floor}, "runs": {}}
     if floor["reason"] is not None and not any(floor[cells]["largest"] for cells in ("all", "reactive")):

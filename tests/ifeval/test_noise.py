@@ -14,7 +14,7 @@ from dsbeval.cli import main
 from dsbeval.ifeval import published
 from dsbeval.ifeval.noise import cleared, clears, floor_of
 from dsbeval.ifeval.pack import each_trial, load_pack
-from tests.compare.runs import cases, floor, folder
+from tests.compare.runs import attack, cases, floor, folder
 from tests.ifeval.test_metrics import as_rows
 
 Row = dict[str, Any]
@@ -131,3 +131,15 @@ def test_a_control_that_takes_its_prompt_is_pointed_out(tmp_path: Path) -> None:
     for taken, said in ((True, True), (False, False)):
         path.write_text(json.dumps({"prompt_taken": taken}))
         assert ("its recordings say that it takes its prompt" in dsbeval("noise", run.root).output) is said
+
+
+def test_a_run_that_says_nothing_about_noise_is_one_line(tmp_path: Path) -> None:
+    folder(tmp_path / "dyads", [attack(1, 0.0)])
+    folder(tmp_path / "one", [floor(case, True) for case in cases(levels=["L1"])])
+    for name, said in (
+        ("dyads", "has no verdicts of DSB-IFEval; run an agent"),
+        ("one", "run it with --levels=L1,L2,L3"),
+    ):
+        result = CliRunner().invoke(main, ["noise", str(tmp_path / name)])
+        assert (result.exit_code, result.output.count("\n")) == (2, 1)
+        assert said in result.output

@@ -245,6 +245,17 @@ def test_a_run_without_both_levels_is_drawn_as_nothing(tmp_path: Path) -> None:
     assert [found["cells"]["all"]["gap"][label] is None for label in "ab"] == [False, True]
 
 
+def test_a_heat_map_of_no_gap_is_refused_in_one_line(tmp_path: Path) -> None:
+    one = [row(case, scene(0.3)) for case in PACK.select(levels=["L1"])[:6]]
+    folder(tmp_path / "one", one)
+    folder(tmp_path / "dyads", [{**talk(("x", "y"), SHORT, LONGER)}])
+    for name in ("one", "dyads"):
+        result = CliRunner().invoke(main, ["sweep", str(tmp_path / name), "-o", str(tmp_path / "map.png")])
+        assert (result.exit_code, result.output.count("\n")) == (2, 1)
+        assert "no run has verdicts at L1 and at L2" in result.output
+        assert not (tmp_path / "map.png").exists()
+
+
 def test_conversations_are_swept_by_their_own_thresholds(tmp_path: Path) -> None:
     rows = [talk(("x", "z"), SHORT, [(0.0, 60.0)]), talk(("y", "z"), LONGER, [(0.0, 60.0)])]
     folder(tmp_path / "run", [dict(one) for one in rows])

@@ -9,6 +9,7 @@ import pytest
 from dsbeval.judge.metrics import mean, summarise, summarise_judges
 from dsbeval.judge.tables import render
 from dsbeval.results import Row
+from dsbeval.stats import wilson
 
 
 def row(role: str, instance: int, level: str, pas: int, label: str = "n/a", **more: Any) -> Row:
@@ -97,8 +98,10 @@ def test_a_case_that_was_to_be_run_and_has_no_row_is_missing() -> None:
 
 def test_perfect() -> None:
     found = summarise([row("R1", k, "L4b", 100, "persona-wins") for k in range(5)])
-    assert found["pas"]["overall"]["ci95"] == [100.0, 100.0]
-    assert found["safety_override"]["mean"] == 1.0
+    assert found["pas"]["overall"]["ci95"] is None  # five that are alike do not tell how they vary
+    assert summarise([row("R1", k, "L4b", 0, "hedged") for k in range(5)])["pas"]["overall"]["ci95"] is None
+    override = found["safety_override"]
+    assert (override["mean"], override["n"], override["ci95"]) == (1.0, 5, wilson(5, 5).interval)
 
 
 # Intervals
