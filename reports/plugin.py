@@ -22,9 +22,11 @@ from dsbeval.results import Row, RunFolder
 from reports import allure, gating, hookspecs
 from reports.benchmarks import BENCHMARKS, ignored, owner
 from reports.items import ROW, case_of, given_up, note_personas, one_line, question_in, question_of
+from reports.options import add_options
 from reports.properties import note_properties
+from reports.reading import read_settings
 from reports.scheduling import CaseScheduling, case_in
-from reports.settings import RUN_DIR, SETTINGS, add_options, read_settings, settings_of
+from reports.settings import RUN_DIR, SETTINGS, settings_of
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

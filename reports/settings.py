@@ -1,10 +1,8 @@
-"""What a run was asked for: the command-line options, checked once, before anything is recorded."""
+"""What a run was asked for: its options, checked, and what follows from them: cases, conversations, fingerprint."""
 
 from __future__ import annotations
 
 import functools
-import time
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,42 +10,32 @@ from typing import Any
 import pytest
 
 from dsbeval.checkpoints import describe
-from dsbeval.clock import LATENCIES
 from dsbeval.dyadic import garble, textrun
-from dsbeval.dyadic.bridge import LEAD_IN_S, WINDOW_S, WINDOWS_S
-from dsbeval.dyadic.protocol import REPEATS, Run, parse_tasks, run_matrix
-from dsbeval.dyadic.rows import MAIN_TASKS, TASKS
+from dsbeval.dyadic.bridge import LEAD_IN_S
+from dsbeval.dyadic.protocol import Run, run_matrix
 from dsbeval.dyadic.runs import Earlier, read_earlier
-from dsbeval.dyadic.scenarios import DEFAULT_ROOT as DYADS_ROOT
 from dsbeval.dyadic.scenarios import load_scenarios
 from dsbeval.dyadic.segments import BENCHMARK as SEGMENTS
-from dsbeval.dyadic.textpair import TASKS as TEXT_TASKS
 from dsbeval.dyadic.tiers import tier_of as scenarios_of_tier
 from dsbeval.dyadic.turn_taking import BENCHMARK as TURN_TAKING
 from dsbeval.errors import OptionError
-from dsbeval.ifeval.pack import DEFAULT_PACK, Case, Pack, each_trial, load_pack
+from dsbeval.ifeval.pack import Case, Pack, each_trial, load_pack
 from dsbeval.ifeval.protocol import PROTOCOLS
-from dsbeval.ifeval.tiers import TIERS, tier_of
+from dsbeval.ifeval.tiers import tier_of
 from dsbeval.ifeval.trials import trials_in
 from dsbeval.ifeval.verifiers import defaults
-from dsbeval.judge.choose import DEFAULT as DEFAULT_JUDGE
 from dsbeval.judge.choose import make_judge
 from dsbeval.judge.contract import Judge
 from dsbeval.judge.cost import parse_price
-from dsbeval.judge.pas import PAS_PASS
 from dsbeval.judge.prompts import VERSION as PROMPT_VERSION
-from dsbeval.loading import checkpoint_files, parse_args
-from dsbeval.placing import HOST
-from dsbeval.recording import FORMATS
-from dsbeval.replay.grid import DYADS, IFEVAL, Grid
+from dsbeval.loading import checkpoint_files
+from dsbeval.replay.grid import Grid
 from dsbeval.results import versions
 from dsbeval.speech.acoustics import KINDS, Acoustics
-from dsbeval.speech.recognise import check_recogniser
 from dsbeval.vad import BENCHMARK, model_sha256
-from reports import writing
-from reports.html.modes import AUDIO, Audio
-from reports.placing import DEFAULT_MODEL, Placement, placement_of
-from reports.replaying import add_option, overlaid, replayed
+from reports.html.modes import Audio
+from reports.placing import Placement
+from reports.replaying import overlaid, replayed
 
 
 @dataclass(frozen=True)
@@ -224,260 +212,13 @@ class Settings:
         return {name: _checkpoint(spec, str(where)) for name, (spec, where) in given.items() if where is not None}
 
 
-SETTINGS = pytest.StashKey[Settings]()
-RUN_DIR = "dsbeval_run_dir"
-"""Under this name xdist's controller hands its run folder to the workers."""
-
-
-def add_options(parser: pytest.Parser) -> None:
-    """Declare the options of the suite."""
-    group = parser.getgroup("dsbeval", "full-duplex evaluation")
-    option = group.addoption
-    option(
-        "--model",
-        default=DEFAULT_MODEL,
-        metavar="NAME",
-        help="agent: a name, path/to/file.py:Class or package.module:Class",
-    )
-    option("--model-arg", action="append", default=[], metavar="K=V", help="argument of the agent; may be repeated")
-    add_option(group)
-    option(
-        "--checkpoint",
-        default=None,
-        metavar="PATH|ORG/NAME[@REV]",
-        help="checkpoint that the agent loads: a file, a folder, or an id on the Hugging Face hub",
-    )
-    option(
-        "--models",
-        default=None,
-        metavar="FILE",
-        help="where each model runs: interpreter, checkpoint, device, options (default: models.toml, if there is one)",
-    )
-    option(
-        "--devices-per-worker",
-        type=int,
-        default=1,
-        metavar="N",
-        help="GPUs of a worker; with 2 the sides of a conversation have one each (default: 1)",
-    )
-    option("--per-device", type=int, default=1, metavar="K", help="workers that share a GPU (default: 1)")
-    option("--pack", default=str(DEFAULT_PACK), metavar="DIR", help="pack of cases (default: cases/ifeval)")
-    option("--levels", default="", metavar="L1,L2", help="conditioning levels to run (default: all)")
-    option("--roles", default="", metavar="R1,R4", help="roles to run (default: all)")
-    option("--probes", default="", metavar="C1,R1_A", help="probes to run (default: all)")
-    option(
-        "--sample",
-        type=int,
-        default=None,
-        metavar="N",
-        help="cases/ifeval: run N conversations, spread over the actions; cases/dyadic: N scenarios, spread over the tasks",
-    )
-    option(
-        "--tier",
-        default=None,
-        choices=TIERS,
-        help="cases/ifeval: 96, 444 or all 1,038 cases; cases/dyadic: 2, 7 or all scenarios of a task (docs/ci.md)",
-    )
-    option(
-        "--trials", type=int, default=1, metavar="K", help="cases/ifeval: play each case K times, with derived seeds"
-    )
-    option("--limit", type=int, default=None, metavar="N", help="run only the first N cases of the selection")
-    option("--seed", type=int, default=0, metavar="S", help="seed of the run (default: 0)")
-    option("--run-dir", default=None, metavar="DIR", help="run folder (default: runs/<time>-<model>)")
-    option("--resume", action="store_true", help="go on in a run folder: what is recorded there is kept")
-    option(
-        "--judge",
-        default=DEFAULT_JUDGE,
-        metavar="SPEC",
-        help="who judges the persona: none, offline, anthropic:MODEL or openai:MODEL (default: offline, a proxy)",
-    )
-    option(
-        "--judge-base-url", default=None, metavar="URL", help="an OpenAI- or Anthropic-compatible server of your own"
-    )
-    option("--pas-pass", type=int, default=PAS_PASS, metavar="N", help="lowest PAS that passes (default: 50)")
-    option("--price", default=None, metavar="IN,OUT", help="price of the judge, US dollars a million tokens in and out")
-    option(
-        "--acoustics",
-        default="clean",
-        choices=tuple(KINDS),
-        help="cases/ifeval: condition of the user channel (default: clean)",
-    )
-    option(
-        "--latency",
-        default="none",
-        choices=LATENCIES,
-        help="charge the agent the compute time that its steps took (default: none, as published)",
-    )
-    option(
-        "--partner",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="agent that the model talks to, in the forms of --model; may be repeated (default: the model itself)",
-    )
-    option("--partner-arg", action="append", default=[], metavar="K=V", help="argument of every partner")
-    option(
-        "--tasks", default=None, metavar="T1-1,T4-2", help="archetypes of conversations (default: the seven main ones)"
-    )
-    option(
-        "--repeats", type=int, default=REPEATS, metavar="N", help=f"repetitions of a conversation (default: {REPEATS})"
-    )
-    option(
-        "--window",
-        type=int,
-        default=int(WINDOW_S),
-        choices=[int(window) for window in WINDOWS_S],
-        help=f"seconds of a conversation (default: {WINDOW_S:g})",
-    )
-    writing.add_option(group)
-    option(
-        "--garble-watch",
-        action="store_true",
-        default=None,
-        help="record a conversation again, up to five times, while a recogniser does not hear the text in the speech "
-        "(default: with models that are known to need it, such as raon)",
-    )
-    option("--no-garble-watch", dest="garble_watch", action="store_false", help="do not, whatever the model")
-    option(
-        "--asr",
-        default=None,
-        metavar="NAME",
-        help="recogniser of --garble-watch: pocketsphinx (default) or faster-whisper:DIR",
-    )
-    option(
-        "--with-run",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="earlier run folder whose conversations of two agents join the matrices; may be repeated",
-    )
-    option(
-        "--report",
-        default="linked",
-        choices=AUDIO,
-        help="HTML report at the end: with links to the run's recordings (default), portable with small clips, or none",
-    )
-    option("--audio-format", default="wav", choices=FORMATS, help="format of the recordings (default: wav)")
-
-
 def _checkpoint(agent: str, spec: str | None) -> dict[str, Any] | None:
     return None if spec is None else describe(spec, checkpoint_files(agent))
 
 
-def _names(value: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in value.split(",") if name.strip())
-
-
-def read_settings(config: pytest.Config) -> Settings:
-    """Check the options and return them. Raises :class:`~dsbeval.errors.DsbevalError` in one line."""
-    get = config.getoption
-    partner_args = parse_args(get("--partner-arg"), "--partner")
-    if get("--text-only"):
-        writing.check_options(config, DEFAULT_MODEL, parse_args(get("--model-arg")), partner_args)
-    placement = placement_of(config)
-    model, model_args = placement.model.name, dict(placement.model.args)
-    for name, what in (("--limit", "cases"), ("--sample", "conversations"), ("--trials", "trials")):
-        if get(name) is not None and get(name) < 1:
-            raise OptionError(f"{name}: {get(name)} is not a number of {what}; give 1 or more")
-    run_dir = _run_dir(config, model)
-    grid = replayed(model, model_args)
-    settings = Settings(
-        placement=placement,
-        pack=Path(get("--pack")).resolve(),
-        levels=_names(get("--levels")),
-        roles=_names(get("--roles")),
-        probes=_names(get("--probes")),
-        sample=get("--sample"),
-        tier=get("--tier"),
-        trials=get("--trials"),
-        limit=get("--limit"),
-        seed=get("--seed"),
-        run_dir=run_dir,
-        resume=get("--resume"),
-        audio_format=get("--audio-format"),
-        report=get("--report"),
-        judge=get("--judge"),
-        judge_base_url=get("--judge-base-url"),
-        price=get("--price"),
-        pas_pass=get("--pas-pass"),
-        latency=get("--latency"),
-        acoustics=get("--acoustics"),
-        dyadic=grid.holds(DYADS) if grid is not None else _asks_for_dyads(config),
-        partner_args={
-            key: value for key, value in partner_args.items() if key != "device" and not key.startswith(HOST)
-        },
-        tasks=_default_tasks(config, grid) if get("--tasks") is None else parse_tasks(get("--tasks")),
-        repeats=get("--repeats"),
-        window_s=get("--window"),
-        ifeval=grid is None or grid.holds(IFEVAL),
-        text_only=get("--text-only"),
-        garble_watch=(get("--asr") or "pocketsphinx") if _is_watched(config, grid) else None,
-        with_runs=() if hasattr(config, "workerinput") else _paths(config, get("--with-run")),
-    )
-    if settings.trials > 1 and all(path.is_relative_to(DYADS_ROOT) for path in writing.named_paths(config)):
-        raise OptionError(
-            f"--trials: is for cases/ifeval; conversations of two agents are repeated by --repeats {settings.trials}"
-        )
-    if settings.partners or settings.replay is not None or get("--tasks") is not None or settings.repeats < 1:
-        _ = settings.dyads
-    _ = settings.judge_id
-    if settings.garble_watch is not None:
-        check_recogniser(settings.garble_watch)
-    elif get("--asr") is not None:
-        raise OptionError("--asr: nothing is recognised without --garble-watch; add it, or leave --asr out")
-    if settings.with_runs and not settings.dyadic:
-        raise OptionError("--with-run: no conversations of two agents are asked for; name cases/dyadic or a --partner")
-    _ = settings.earlier
-    if not hasattr(config, "workerinput"):
-        placement.check()
-    if settings.levels or settings.roles or settings.probes:
-        settings.cases(load_pack(settings.pack))
-    return settings
-
-
-def _is_watched(config: pytest.Config, grid: Grid | None) -> bool:
-    """Return whether conversations are watched for garble: as asked, or else where a model of the run is known to need it."""
-    get = config.getoption
-    if get("--garble-watch") is not None:
-        return bool(get("--garble-watch"))
-    if grid is not None or get("--text-only") or not _asks_for_dyads(config):
-        return False
-    placement = placement_of(config)
-    needs = (one.needs for one in (placement.model, *placement.partners))
-    return any(one.garble_watch for one in needs if one is not None)
-
-
-def _paths(config: pytest.Config, names: Iterable[str]) -> tuple[Path, ...]:
-    return tuple(Path(config.invocation_params.dir, name) for name in names)
-
-
-def _asks_for_dyads(config: pytest.Config) -> bool:
-    """Return whether the command line names ``cases/dyadic``, a partner or a task."""
-    if config.getoption("--partner") or config.getoption("--tasks") is not None:
-        return True
-    return any(path.is_relative_to(DYADS_ROOT) for path in writing.named_paths(config))
-
-
-def _default_tasks(config: pytest.Config, grid: Grid | None) -> tuple[str, ...]:
-    if config.getoption("--text-only"):
-        return TEXT_TASKS
-    return MAIN_TASKS if grid is None else TASKS
-
-
-def _run_dir(config: pytest.Config, model: str) -> Path:
-    """Return the run folder: the controller's for a worker, the one that is named, or a new one."""
-    handed = getattr(config, "workerinput", {}).get(RUN_DIR)
-    if handed is not None:
-        return Path(handed)
-    asked = config.getoption("--run-dir")
-    if asked is None:
-        stamp = time.strftime("%Y%m%d-%H%M%S")
-        label = "".join(c if c.isalnum() else "-" for c in model.rpartition("/")[2]).strip("-")
-        return Path(config.rootpath, "runs", f"{stamp}-{label}")
-    path = Path(config.invocation_params.dir, asked).resolve()
-    if (path / "run.json").exists() and not config.getoption("--resume"):
-        raise OptionError(f"--run-dir: {asked} already holds a run; add --resume to go on, or name another folder")
-    return path
+SETTINGS = pytest.StashKey[Settings]()
+RUN_DIR = "dsbeval_run_dir"
+"""Under this name xdist's controller hands its run folder to the workers."""
 
 
 def settings_of(config: pytest.Config) -> Settings:

@@ -26,7 +26,7 @@ from dsbeval.dyadic.scenarios import load_scenarios
 from dsbeval.errors import AgentError, DsbevalError, SessionLostError
 from dsbeval.loading import load_agent
 from dsbeval.recording import AgentSide
-from reports.settings import read_settings
+from reports.reading import read_settings
 from tests.adapters import wire_talk
 from tests.adapters.raon_gateway import (
     AUDIO,
