@@ -72,18 +72,18 @@ class Smoke:
             said.append(self._write(name, folder))
         if not folder.exists():
             return
-        agents: list[Agent] = []
+        pair: list[Agent] = []
         with self.step(f"{name}: loaded from disk") as said:
-            agents.append(self._load(name, folder))
+            pair.append(self._load(name, folder))
             said.append(self._memory())
-        for agent in agents:
-            self._alone(name, agent)
+        if pair:
+            self._alone(name, pair[0])
             with self.step(f"{name}: two instances on one device talk in lockstep") as said:
-                agents.append(self._load(name, folder))
-                said.extend(self._talk(agent, agents[-1]))
-        for agent in agents:
+                pair.append(self._load(name, folder))
+                said.extend(self._talk(*pair))
+        for agent in pair:
             agent.close()
-        agents.clear()
+        pair.clear()
         gc.collect()
         shutil.rmtree(folder)
 
