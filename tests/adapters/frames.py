@@ -31,9 +31,9 @@ class Said:
     __hash__ = None  # type: ignore[assignment]
 
 
-def noise(count: int, seed: int = 0) -> list[Signal]:
+def noise(count: int, seed: int = 0, size: int = FRAME) -> list[Signal]:
     rng = np.random.default_rng(seed)
-    return [(0.1 * rng.standard_normal(FRAME)).astype(np.float32) for _ in range(count)]
+    return [(0.1 * rng.standard_normal(size)).astype(np.float32) for _ in range(count)]
 
 
 def play(session: Session, frames: Iterable[Signal]) -> Said:
