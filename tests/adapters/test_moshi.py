@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -285,45 +283,6 @@ def test_a_closed_agent_says_so(tiny_moshi: Path, place: str) -> None:
         session.step(noise(1)[0])
     with pytest.raises(AgentError, match="the agent is closed; load it again"):
         agent.open("", 0)
-
-
-def test_a_thousand_frames_keep_memory_flat(moshi: Moshi, place: str, report: Callable[[str], None]) -> None:
-    """Twenty times the context of 50 frames."""
-    frames = noise(20)
-    with moshi.open("", 0) as session:
-        play(session, frames)
-        before, begun = held(place), time.perf_counter()
-        for _ in range(49):
-            play(session, frames)
-        cost_ms = (time.perf_counter() - begun) / 980 * 1000
-        tensors, size = (after - then for after, then in zip(held(place), before, strict=True))
-    report(f"tiny moshi on {place}: {cost_ms:.1f} ms a frame")
-    assert tensors == 0
-    assert size < 4 << 20
-
-
-def held(place: str) -> tuple[int, int]:
-    """Return how many tensors there are and how many bytes are held: of the device, or of this process on Linux."""
-    import torch
-
-    gc.collect()
-    tensors = sum(issubclass(type(found), torch.Tensor) for found in gc.get_objects())
-    if place == "cuda":
-        return tensors, int(torch.cuda.memory_allocated())
-    status = Path("/proc/self/statm")
-    return tensors, int(status.read_text().split()[1]) * 4096 if status.exists() else 0
-
-
-@pytest.fixture
-def report(capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]) -> Callable[[str], None]:
-    """Return what prints a measured figure where it is seen."""
-
-    def printed(line: str) -> None:
-        record_property("measured", line)
-        with capsys.disabled():
-            print(f"\n{line}")  # noqa: T201
-
-    return printed
 
 
 # Whole cases
