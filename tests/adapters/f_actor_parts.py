@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from adapters.f_actor import FRAME, RATE, FActor
-from adapters.f_actor.codec import Codes
+from adapters.f_actor import FActor
+from adapters.f_actor.codec import FRAME, RATE, Codes
 from dsbeval.audio import Signal
 
 STAND_IN = "tests.adapters.f_actor_parts:StandInCodec"

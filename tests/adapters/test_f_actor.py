@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.f_actor import FRAME, RATE, FActor
-from adapters.f_actor.codec import Codes, Ear, silence
+from adapters.f_actor import FActor
+from adapters.f_actor.codec import FRAME, RATE, Codes, Ear, silence
 from dsbeval.agent import Emission, Interaction, Session
 from dsbeval.audio import RATE as CLOCK
 from dsbeval.audio import Signal
@@ -110,10 +110,14 @@ def test_what_it_declares(agent: FActor, folder: Path) -> None:
         ({"checkpoint": "/nowhere"}, "/nowhere: no such file or folder, and no id on the hub"),
         ({"voice": "ton"}, "voice 'ton' is not in .*speaker_embeddings.json; did you mean tom"),
         ({"voices": "/nowhere.json"}, "/nowhere.json: no such file; the model needs a speaker vector"),
-        ({"temperature": -1}, "temperature=-1"),
-        ({"top_p": 0}, "top_p=0"),
-        ({"horizon": 4000}, "horizon=4000"),
-        ({"look_ahead": -1}, "look_ahead=-1"),
+        ({"temperature": -1}, "--model-arg temperature=-1: a number from 0 on is needed"),
+        ({"temperature": float("nan")}, "--model-arg temperature=nan: a number from 0 on is needed"),
+        ({"temperature": "hot"}, "--model-arg temperature='hot': a number from 0 on is needed"),
+        ({"top_k": 2.5}, "--model-arg top_k=2.5: a whole number from 0 on is needed"),
+        ({"top_p": 0}, "--model-arg top_p=0: a number above 0 to 1 is needed"),
+        ({"horizon": 4000}, "--model-arg horizon=4000: a whole number from 1 to 2048 is needed"),
+        ({"look_ahead": -1}, "--model-arg look_ahead=-1: a whole number from 0 on is needed"),
+        ({"backchannels": "few"}, "--model-arg backchannels='few': a whole number from 0 on is needed"),
     ],
 )
 def test_a_wrong_argument_is_one_line_before_anything_is_loaded(
@@ -390,6 +394,9 @@ def test_weights_that_give_nan_are_an_error_of_the_step(folder: Path) -> None:
     real = session._dialogue._forward
     session._dialogue._forward = lambda rows: real(rows) * float("nan")
     with pytest.raises(AgentError, match="the model's logits are NaN at step 5; check weights and dtype"):
+        session.step(noise(1))
+    session._dialogue._forward = real
+    with pytest.raises(AgentError, match="the session broke in an earlier step; open another one"):
         session.step(noise(1))
 
 

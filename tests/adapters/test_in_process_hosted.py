@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from adapters.f_actor import FRAME
+from adapters.f_actor.codec import FRAME
 from dsbeval.agent import Agent, Emission
 from dsbeval.host.process import Host
 from dsbeval.loading import load_agent

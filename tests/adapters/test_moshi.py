@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from adapters.moshi import Moshi
+from adapters.moshi import Moshi, MoshiSession
 from dsbeval.agent import Agent, Emission, Interaction
 from dsbeval.conformance import CHECKS
 from dsbeval.dyadic.bridge import run_dyad
@@ -273,6 +276,57 @@ def test_one_session_at_a_time(moshi: Moshi) -> None:
     with moshi.open("", 0) as other:
         session.close()  # takes nothing from its successor
         play(other, noise(1))
+
+
+def test_of_two_threads_that_open_a_session_at_once_one_is_refused(
+    moshi: Moshi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Resetting takes a while, and until it is done the engine has no owner."""
+    reset, together = moshi.engine.reset, threading.Barrier(2)
+
+    def slow() -> None:
+        time.sleep(0.2)
+        reset()
+
+    def opened(seed: int) -> object:
+        together.wait()
+        try:
+            return moshi.open("", seed)
+        except AgentError as error:
+            return str(error)
+
+    expected = converse(moshi, noise(3), seed=1)
+    monkeypatch.setattr(moshi.engine, "reset", slow)
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(opened, (1, 1)))
+    [session] = [one for one in found if isinstance(one, MoshiSession)]
+    assert [one for one in found if one is not session] == [
+        "agent moshi: a session is still open, and a loaded model serves one at a time; close it, or load the agent a second time"
+    ]
+    with session:
+        assert play(session, noise(3)) == expected
+
+
+def test_a_session_that_is_closed_while_it_computes_ends_its_step_first(
+    moshi: Moshi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended, encode = threading.Event(), threading.Event(), moshi.engine.encode
+
+    def slow(frame: Any) -> Any:
+        begun.set()
+        time.sleep(0.2)
+        ended.set()
+        return encode(frame)
+
+    with moshi.open("", 0) as session, ThreadPoolExecutor(1) as threads:
+        monkeypatch.setattr(moshi.engine, "encode", slow)
+        step = threads.submit(session.step, noise(1)[0])
+        begun.wait()
+        session.close()
+        assert ended.is_set()
+        assert isinstance(step.result(), Emission)
+        with pytest.raises(AgentError, match="the session is closed; open another one"):
+            session.step(noise(1)[0])
 
 
 def test_a_closed_agent_says_so(tiny_moshi: Path, place: str) -> None:
