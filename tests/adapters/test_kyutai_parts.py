@@ -177,7 +177,14 @@ def test_the_eight_codebooks_of_the_released_models(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("temperature", -0.1), ("text_temperature", "hot"), ("temperature", float("nan")), ("top_k", 0), ("top_k", 2.5), ("text_top_k", True)],
+    [
+        ("temperature", -0.1),
+        ("text_temperature", "hot"),
+        ("temperature", float("nan")),
+        ("top_k", 0),
+        ("top_k", 2.5),
+        ("text_top_k", True),
+    ],
 )
 def test_sampling_that_cannot_be_is_named(name: str, value: Any) -> None:
     with pytest.raises(AgentError, match=f"agent moshi: --model-arg {name}={value!r}: a "):

@@ -14,18 +14,17 @@ import numpy as np
 import pytest
 
 from adapters.moshi import Moshi, MoshiSession
-from dsbeval.agent import Agent, Emission, Interaction
+from dsbeval.agent import Emission, Interaction
 from dsbeval.conformance import CHECKS
 from dsbeval.dyadic.bridge import run_dyad
 from dsbeval.errors import AgentError
 from dsbeval.host.process import Host
 from dsbeval.ifeval.episode import record_case
-from dsbeval.ifeval.line import Line
 from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
 from dsbeval.ifeval.score import score_recording
 from dsbeval.loading import load_agent
 from dsbeval.recording import read_recording, write_recording
-from tests.adapters.frames import FRAME, Said, converse, noise, play
+from tests.adapters.frames import FRAME, Said, converse, noise, on_the_line, play
 
 SHORTEST_CASE = "IFD-R4-C3-i4-L1"
 
@@ -123,25 +122,6 @@ def test_another_length_is_no_frame(moshi: Moshi, size: int) -> None:
         pytest.raises(AgentError, match=f"heard {size} samples; a frame is 1920 at 24000"),
     ):
         session.step(np.zeros(size, np.float32))
-
-
-def on_the_line(agent: Agent, impulses: tuple[int, ...], frames: int = 8) -> tuple[np.ndarray, list[Emission]]:
-    """Play clicks at session samples over a quiet hiss; return the recorded channel of the agent and what it emitted."""
-    user = np.concatenate(noise(frames)) * np.float32(0.01)
-    user[list(impulses)] = 1000.0  # the tiny codec tells few sounds apart
-    emitted: list[Emission] = []
-    with agent.open("", 3) as session:
-        step = session.step
-
-        def noted(heard: Any) -> Any:
-            emitted.append(step(heard))  # type: ignore[arg-type]
-            return emitted[-1]
-
-        session.step = noted  # type: ignore[method-assign]
-        line = Line(session, agent.capabilities, agent.name)
-        line.say(1, user, 0)
-        line.run_until(user.size)
-    return line.record(user.size + FRAME)[1], emitted
 
 
 def test_the_audio_of_a_frame_lands_at_the_declared_sample(moshi: Moshi) -> None:
