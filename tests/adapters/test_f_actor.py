@@ -40,8 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def agent(folder: Path) -> FActor:
-    return tiny(folder)
+def agent(folder: Path, place: str) -> FActor:
+    return tiny(folder, device=place)
 
 
 def noise(frames: int, seed: int = 0) -> Signal:
@@ -267,10 +267,9 @@ def test_what_the_ear_tells_never_depends_on_what_is_still_to_come(
 
 
 def test_through_the_recorder_an_impulse_is_heard_in_its_frame_and_the_answer_lies_a_frame_later(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    agent: FActor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fed = Fed(monkeypatch)
-    agent = tiny(folder)
     returned: list[Signal] = []
 
     def talk(at: int | None) -> tuple[list[tuple[int, ...]], Signal]:
@@ -328,8 +327,8 @@ def test_it_keeps_no_more_audio_as_time_goes_on(agent: FActor) -> None:
 # Whole cases
 
 
-def test_a_case_of_ifeval_from_prompt_to_verdict(folder: Path, tmp_path: Path) -> None:
-    agent = load_agent("f_actor", {"codec": STAND_IN, "device": "cpu", "window": 4}, str(folder))
+def test_a_case_of_ifeval_from_prompt_to_verdict(folder: Path, tmp_path: Path, place: str) -> None:
+    agent = load_agent("f_actor", {"codec": STAND_IN, "device": place, "window": 4}, str(folder))
     case = PACK.cases["IFD-R1-C1-i1-L2"]
     recording = record_case(agent, PACK, case, seed=1)
     write_recording(tmp_path, case.id, recording)
@@ -345,8 +344,11 @@ def test_a_case_of_ifeval_from_prompt_to_verdict(folder: Path, tmp_path: Path) -
     assert row["outcome"] == ("passed" if verdict.passed else "failed")
 
 
-def test_two_of_them_hold_a_conversation(folder: Path) -> None:
-    pair = tiny(folder, recogniser="stream"), tiny(folder, voice="brian", recogniser="stream")
+def test_two_of_them_hold_a_conversation(folder: Path, place: str) -> None:
+    pair = (
+        tiny(folder, device=place, recogniser="stream"),
+        tiny(folder, device=place, voice="brian", recogniser="stream"),
+    )
     found = run_dyad(*pair, ("You are Ann. You begin this conversation.", "You are Bob."), (1, 2), window_s=3.2)
     assert found.a.size == found.b.size == 3.2 * CLOCK
     assert np.abs(found.a).max() > 0.1

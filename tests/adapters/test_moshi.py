@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,11 +17,9 @@ from dsbeval.agent import Emission, Interaction
 from dsbeval.conformance import CHECKS
 from dsbeval.dyadic.bridge import run_dyad
 from dsbeval.errors import AgentError
-from dsbeval.host.process import Host
 from dsbeval.ifeval.episode import record_case
 from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
 from dsbeval.ifeval.score import score_recording
-from dsbeval.loading import load_agent
 from dsbeval.recording import read_recording, write_recording
 from tests.adapters.frames import FRAME, Said, converse, noise, on_the_line, play
 
@@ -335,15 +332,3 @@ def test_a_whole_case_says_that_no_prompt_was_taken(moshi: Moshi, tmp_path: Path
     verdict, row = score_recording(recording)
     assert row["outcome"] == ("passed" if verdict.passed else "failed")
     assert row["caveats"] == ["prompt_not_taken", "past_context"]  # the tiny context is 4 s
-
-
-def test_in_a_process_of_its_own_it_says_the_same(moshi: Moshi, tiny_moshi: Path, place: str, tmp_path: Path) -> None:
-    host = Host(sys.executable, start_s=120, step_s=60)
-    there = load_agent("moshi", {"device": place}, str(tiny_moshi), host=host, log=tmp_path / "host.log")
-    try:
-        assert there.capabilities == moshi.capabilities
-        with pytest.raises(AgentError, match="heard 480 samples"), there.open("", 0) as session:
-            session.step(np.zeros(480, np.float32))
-        assert converse(there, noise(12), seed=5) == converse(moshi, noise(12), seed=5)
-    finally:
-        there.close()
