@@ -1,7 +1,8 @@
 #!/bin/sh
 # Everything that needs a GPU and no weights and no network, in under ten minutes: for Moshi, PersonaPlex and F-Actor random weights at the
 # released sizes, frame time against 80 ms, equal seeds, two instances in a lockstep conversation on one device; then the tests that
-# are marked gpu (tiny weights, bfloat16, CUDA graphs).
+# are marked gpu (tiny weights, bfloat16, CUDA graphs), but for those in which a process of its own compiles everything anew:
+# pytest -m gpu tests/adapters
 #
 #   make setup                                    once, with the network
 #   scripts/gpu_smoke.sh                          on a machine with a GPU of 48 GiB or more, 32 GiB of memory and 20 GB of free disk

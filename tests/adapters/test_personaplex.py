@@ -271,6 +271,15 @@ def test_a_voice_that_does_not_fit_is_one_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("kept", [0, 7, 400, -40])
+def test_packed_voices_that_are_cut_off_are_one_line(checkpoint: Path, kept: int) -> None:
+    packed = checkpoint / "voices.tgz"
+    packed.write_bytes(packed.read_bytes()[:kept])
+    with pytest.raises(AgentError, match=r"voices\.tgz: cannot be unpacked \(.*; get it again") as caught:
+        voice_of(checkpoint, "NATF2")
+    assert "\n" not in str(caught.value)
+
+
 def test_audio_is_a_voice_at_a_known_loudness(tiny_personaplex: Path, tmp_path: Path) -> None:
     import pyloudnorm
 
