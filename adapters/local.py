@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import math
 import re
 import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dsbeval.audio import Signal, check_signal
 from dsbeval.checkpoints import resolve
-from dsbeval.errors import AgentError
+from dsbeval.errors import AgentError, DsbevalError
+
+T = TypeVar("T")
 
 
 def weights_folder(
@@ -47,6 +53,62 @@ def load_package(agent: str, module: str, package: str) -> Any:
         raise AgentError(
             f"agent {agent}: the package {package} is not installed; install adapters/{agent}/requirements.txt"
         ) from None
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the warnings of other people's packages from the run's own: at import they say nothing that a reader can mend."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def loaded(agent: str, place: Path, make: Callable[[], T]) -> T:
+    """Return what ``make`` builds from a file or a folder. What does not fit becomes one line that names it."""
+    import torch
+
+    try:
+        with quiet():
+            return make()
+    except DsbevalError:
+        raise
+    except torch.cuda.OutOfMemoryError as error:
+        raise AgentError(
+            f"agent {agent}: {place}: the device has not enough memory for it ({_short(error)})"
+        ) from error
+    except Exception as error:  # whatever the packages of a model say of a file that they cannot take
+        raise AgentError(
+            f"agent {agent}: {place}: cannot be loaded ({type(error).__name__}: {_short(error)})"
+        ) from error
+
+
+def _short(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= 240 else text[:240] + " ..."
+
+
+def check_number(
+    agent: str,
+    name: str,
+    value: object,
+    *,
+    least: float,
+    most: float = math.inf,
+    whole: bool = False,
+    above: bool = False,
+) -> None:
+    """Raise :class:`AgentError` unless an argument is a (``whole``) number from ``least`` (or ``above`` it) to ``most``."""
+    fits = (
+        not isinstance(value, bool)
+        and isinstance(value, int if whole else int | float)
+        and math.isfinite(value)
+        and (least < value if above else least <= value)
+        and value <= most
+    )
+    if not fits:
+        needed = f"a {'whole ' if whole else ''}number {'above' if above else 'from'} {least:g}"
+        needed += " on" if most == math.inf and not above else "" if most == math.inf else f" to {most:g}"
+        raise AgentError(f"agent {agent}: --model-arg {name}={value!r}: {needed} is needed")
 
 
 def load_object(agent: str, argument: str, place: str) -> Any:

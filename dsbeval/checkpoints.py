@@ -5,6 +5,8 @@ Conventions
 * ``--checkpoint`` is a path, or ``org/name`` or ``org/name@revision``; a path that exists comes first.
 * A hub id is looked up in the hub's own cache, and fetched where it is not there. Offline (``HF_HUB_OFFLINE`` or
   ``DSBEVAL_OFFLINE``) the network is never touched: what is not in the cache is an error that says how to get it.
+* Weights and settings that an agent of this project is to read are looked at as far as they tell without being loaded
+  (:mod:`dsbeval.wholeness`): a download that broke off is found before anything is loaded.
 * Only the files that the agent reads (``Agent.checkpoint_files``) are fetched and make up the content hash, so a README
   that is there on one machine and not on another changes nothing, nor does the name of the folder.
 """
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from dsbeval.errors import DsbevalError
+from dsbeval.wholeness import find_fault
 
 BLOCK = 1 << 20
 CACHED_FROM = 16 << 20
@@ -101,14 +104,21 @@ def offline() -> bool:
 def resolve(spec: str, patterns: Iterable[str]) -> Checkpoint:
     """Return the checkpoint that ``spec`` names, with its files that match ``patterns`` on this machine.
 
-    Raises :class:`CheckpointError` in one line where it is not there and cannot be fetched.
+    Raises :class:`CheckpointError` in one line where it is not there and cannot be fetched, or is not whole.
     """
-    wanted = tuple(patterns)
+    found = _located(spec, tuple(patterns))
+    folder = found.path.parent if found.path.is_file() else found.path
+    if fault := find_fault(folder, found.files):
+        raise CheckpointError(f"--checkpoint: {fault}; {_again(found.repo, found.revision)}")
+    return found
+
+
+def _located(spec: str, wanted: tuple[str, ...]) -> Checkpoint:
     path = Path(spec).expanduser()
     if path.is_file():
         return Checkpoint(spec, path.resolve(), (path.name,))
     if path.is_dir():
-        return Checkpoint(spec, path.resolve(), _matching(path, wanted))
+        return Checkpoint(spec, path.resolve(), files_in(path, wanted))
     hub = _HUB_ID.fullmatch(spec)
     if hub is None:
         raise CheckpointError(
@@ -126,7 +136,7 @@ def describe(spec: str, patterns: Iterable[str]) -> dict[str, Any]:
     wanted = tuple(patterns)
     if not wanted and not Path(spec).expanduser().exists():
         return {"name": spec, "sha256": None}
-    return resolve(spec, wanted or ("*",)).as_dict()
+    return (resolve(spec, wanted) if wanted else _located(spec, ("*",))).as_dict()
 
 
 # The hub
@@ -174,7 +184,7 @@ def _from_hub(spec: str, repo: str, revision: str | None, patterns: tuple[str, .
         said = " ".join(str(error).split())
         raise CheckpointError(f"--checkpoint: {spec} cannot be fetched from the hub ({said}); try: {get}") from None
     path = Path(folder)
-    files = _matching(path, patterns)
+    files = files_in(path, patterns)
     if not files:
         raise CheckpointError(f"--checkpoint: {spec}: none of its files is in the hub's cache here; {_how(get, alone)}")
     return Checkpoint(spec, path, files, repo, path.name)
@@ -190,7 +200,12 @@ def _download(repo: str | None, revision: str | None) -> str:
     return f"hf download {repo}" + (f" --revision {revision}" if revision else "")
 
 
-def _matching(folder: Path, patterns: tuple[str, ...]) -> tuple[str, ...]:
+def _again(repo: str | None, revision: str | None) -> str:
+    return f"get it again with: {_download(repo, revision)} --force-download" if repo else "get it again"
+
+
+def files_in(folder: Path, patterns: tuple[str, ...] = ("*",)) -> tuple[str, ...]:
+    """Return the files of a folder that match, as paths relative to it, sorted; hidden ones are left out."""
     names = (file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
     visible = (name for name in names if not any(part.startswith(".") for part in name.split("/")))
     return tuple(sorted(name for name in visible if any(fnmatch.fnmatchcase(name, p) for p in patterns)))

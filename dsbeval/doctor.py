@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from dsbeval.checkpoints import files_in
 from dsbeval.devices import list_gpus, visible
 from dsbeval.environments import FOLDER, ask
 from dsbeval.errors import ModelsError
 from dsbeval.models import Needs
 from dsbeval.placing import Placed
 from dsbeval.results import installed
+from dsbeval.wholeness import find_fault
 
 State = Literal["ok", "missing", "note"]
 
@@ -142,30 +144,39 @@ def _weights(placed: Placed, needs: Needs) -> Iterator[Finding]:
 
 
 def _checkpoint(name: str, of: str) -> Finding:
-    if Path(name).expanduser().exists():
-        return Finding("ok", "weights", f"{of}: {name}")
+    path = Path(name).expanduser()
+    if path.exists():
+        return _whole(path, f"{of}: {name}", "get it again")
     repo, _, revision = name.partition("@")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repo):
         return Finding(
             "missing", "weights", f"{of}: {name}: no such file or folder, and no id on the hub (org/name@revision)"
         )
-    if _cached(repo, revision or "main"):
-        return Finding("ok", "weights", f"{of}: {name}, in the hub's cache")
     how = f"hf download {repo}" + (f" --revision {revision}" if revision not in ("", "main") else "")
+    cached = _cached(repo, revision or "main")
+    if cached is not None:
+        return _whole(cached, f"{of}: {name}, in the hub's cache", f"get it again with: {how} --force-download")
     return Finding(
         "missing", "weights", f"{of}: {name} is not in the hub's cache; get it with: {how}, or give --checkpoint DIR"
     )
 
 
-def _cached(repo: str, revision: str) -> bool:
-    """Return whether the hub's cache holds files of a revision: by its own layout, so that the hub's package is not needed."""
+def _whole(path: Path, what: str, mend: str) -> Finding:
+    """Return what is to be said of weights that are here: whether they are whole, without loading them."""
+    folder, files = (path.parent, (path.name,)) if path.is_file() else (path, files_in(path))
+    fault = find_fault(folder, files)
+    return Finding("missing", "weights", f"{fault}; {mend}") if fault else Finding("ok", "weights", what)
+
+
+def _cached(repo: str, revision: str) -> Path | None:
+    """Return where the hub's cache holds files of a revision: by its own layout, so that the hub's package is not needed."""
     home = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")).expanduser()
     hub = Path(os.environ.get("HF_HUB_CACHE", home / "hub")).expanduser()
     folder = hub / f"models--{repo.replace('/', '--')}"
     reference = folder / "refs" / revision
     commit = reference.read_text().strip() if reference.is_file() else revision
     snapshot = folder / "snapshots" / commit
-    return snapshot.is_dir() and any(snapshot.iterdir())
+    return snapshot if snapshot.is_dir() and any(snapshot.iterdir()) else None
 
 
 def _service(placed: Placed, needs: Needs) -> Iterator[Finding]:

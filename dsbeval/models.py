@@ -91,6 +91,11 @@ class Needs(Entry):
         return tuple(Requirement(package) for package in self.packages)
 
     @property
+    def checkpoint(self) -> str:
+        """What ``--checkpoint`` may name, for a model that loads its weights here; empty for any other."""
+        return self.weights[0].removesuffix("@main") if self.runs == "gpu" and self.weights else ""
+
+    @property
     def package_names(self) -> tuple[str, ...]:
         """The names of the packages."""
         return tuple(requirement.name for requirement in self.wanted)

@@ -6,7 +6,7 @@ from dsbeval.models import Needs, all_needs
 
 HEAD = ("model", "checkpoint", "licence", "memory", "environment", "command", "verified here", "not verified")
 COMMANDS = {
-    "gpu": "pytest cases/ --model={name} -n auto",
+    "gpu": "pytest cases/ --model={name} --checkpoint={checkpoint} -n auto",
     "cpu": "pytest cases/ --model={name} -n 2",
     "calibration": "pytest cases/ifeval --model={name}",
 }
@@ -34,7 +34,7 @@ def _row(needs: Needs) -> tuple[str, ...]:
 
 def _command(needs: Needs) -> str:
     if needs.runs != "service":
-        return COMMANDS[needs.runs].format(name=needs.name)
+        return COMMANDS[needs.runs].format(name=needs.name, checkpoint=needs.checkpoint)
     address = f" --model-arg {needs.address_arg}=ADDRESS" if needs.address_arg and not needs.key_env else ""
     key = f"{needs.key_env}=... " if needs.key_env else ""
     return f"{key}pytest cases/ --model={needs.name}{address}"

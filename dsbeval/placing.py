@@ -109,8 +109,18 @@ class Placed:
         """Return what it is: the agent, hosted or not, Python, and the versions of the packages that it needs.
 
         A hosted model's interpreter is started for it and ended. Raises :class:`ModelsError` when it cannot be, or does not hold
-        what the model needs.
+        what the model needs, and :class:`OptionError` for a model of released weights without a checkpoint.
         """
+        if (
+            self.needs is not None
+            and self.needs.checkpoint
+            and (self.checkpoint or self.args.get("checkpoint")) is None
+        ):
+            given = "--checkpoint" if self.option == "--model" else f"{self.option}-arg checkpoint="
+            raise OptionError(
+                f"{given}: {self.name} needs one; give {self.needs.checkpoint}, or a folder with such files "
+                f"(dsbeval doctor {self.needs.name} says what is here)"
+            )
         names = self.needs.package_names if self.needs else ()
         if self.host is None:
             from dsbeval.results import installed

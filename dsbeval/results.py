@@ -25,11 +25,10 @@ from typing import Any
 from dsbeval import __version__
 from dsbeval.audio import RESAMPLER, atomic_write
 from dsbeval.errors import RunError
+from dsbeval.resuming import joined, unlike
 
 SCHEMA = 1
 OUTCOMES = ("passed", "failed", "error", "skipped")
-BLOCKS = ("dyadic",)
-"""Fields of a fingerprint that belong to a benchmark: one folder may get them later than the rest."""
 
 Row = dict[str, Any]
 
@@ -71,15 +70,10 @@ class RunFolder:
             if not resume:
                 raise RunError(f"--run-dir: {root} already holds a run; add --resume to go on, or name another folder")
             known = folder.fingerprint()
-            unlike = [
-                name
-                for name in differences(known, fingerprint)
-                if name not in BLOCKS or (name in known and name in fingerprint)
-            ]
-            if unlike:
-                raise RunError(f"--resume: {root} was made with another {', '.join(unlike)}; name another folder")
+            if differing := unlike(known, fingerprint):
+                raise RunError(f"--resume: {root} was made with another {', '.join(differing)}; name another folder")
             wanted = list(dict.fromkeys([*folder.cases(), *wanted]))
-            fingerprint = {**known, **fingerprint}
+            fingerprint = joined(known, fingerprint)
         elif root.exists() and any(root.iterdir()):
             raise RunError(f"--run-dir: {root} is not empty and not a run folder; name an empty or a new one")
         _write_json(root / "run.json", {"schema": SCHEMA, "fingerprint": dict(fingerprint)})
@@ -129,11 +123,6 @@ class RunFolder:
         """Write ``report/summary.json`` and return its path."""
         _write_json(self.report / name, summary)
         return self.report / name
-
-
-def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Return the names of the fields that two fingerprints do not share; ``selection`` may differ."""
-    return sorted(key for key in {*one, *other} - {"selection"} if one.get(key) != other.get(key))
 
 
 def installed(packages: Iterable[str]) -> dict[str, Any]:

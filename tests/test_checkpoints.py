@@ -14,9 +14,11 @@ import pytest
 
 from dsbeval import checkpoints
 from dsbeval.checkpoints import CheckpointError, describe, file_digest, resolve
+from tests.weights import weights
 
 PATTERNS = ("*.json", "*.safetensors")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+WEIGHTS = weights(b"some")
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     root = tmp_path / "weights"
     root.mkdir()
     (root / "config.json").write_text("{}")
-    (root / "model.safetensors").write_bytes(b"weights")
+    (root / "model.safetensors").write_bytes(WEIGHTS)
     (root / "README.md").write_text("read me")
     return root
 
@@ -78,7 +80,7 @@ def test_a_folder_is_hashed_by_the_files_that_are_read(folder: Path) -> None:
     folder.rename(folder.with_name("elsewhere"))
     moved = resolve(str(folder.with_name("elsewhere")), PATTERNS)
     assert moved.sha256() == before
-    (moved.path / "model.safetensors").write_bytes(b"Weights")
+    (moved.path / "model.safetensors").write_bytes(weights(b"other"))
     assert moved.sha256() != before
     (moved.path / "model.safetensors").rename(moved.path / "other.safetensors")
     assert resolve(str(moved.path), PATTERNS).sha256() != before
@@ -87,7 +89,7 @@ def test_a_folder_is_hashed_by_the_files_that_are_read(folder: Path) -> None:
 def test_a_file_has_its_own_hash(folder: Path) -> None:
     path = folder / "model.safetensors"
     found = resolve(str(path), PATTERNS)
-    assert found.sha256() == hashlib.sha256(b"weights").hexdigest()
+    assert found.sha256() == hashlib.sha256(WEIGHTS).hexdigest()
     assert found.file("model.safetensors") == path
 
 
@@ -105,7 +107,7 @@ def test_what_is_neither_here_nor_an_id_is_one_line(spec: str) -> None:
 
 @pytest.mark.usefixtures("no_network")
 def test_offline_the_cache_is_read_and_the_network_is_not_touched(hub_cache: Path) -> None:
-    snapshot = cached(hub_cache, "org/name", {"model.safetensors": b"weights", "config.json": b"{}", "README.md": b"-"})
+    snapshot = cached(hub_cache, "org/name", {"model.safetensors": WEIGHTS, "config.json": b"{}", "README.md": b"-"})
     found = resolve("org/name", PATTERNS)
     assert (found.path, found.repo, found.revision) == (snapshot, "org/name", COMMIT)
     assert found.files == ("config.json", "model.safetensors")
@@ -142,14 +144,14 @@ def test_equal_content_is_equal_wherever_it_lies(
     folder: Path, hub_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    cached(hub_cache, "org/name", {"model.safetensors": b"weights", "config.json": b"{}"})
+    cached(hub_cache, "org/name", {"model.safetensors": WEIGHTS, "config.json": b"{}"})
     assert resolve("org/name", PATTERNS).sha256() == resolve(str(folder), PATTERNS).sha256()
 
 
 def test_a_blob_is_known_by_its_name(hub_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = cached(hub_cache, "org/name", {"model.safetensors": b"weights"})
+    snapshot = cached(hub_cache, "org/name", {"model.safetensors": WEIGHTS})
     monkeypatch.setattr(checkpoints, "_computed", lambda path: pytest.fail(f"{path} was read"))
-    assert file_digest(snapshot / "model.safetensors") == hashlib.sha256(b"weights").hexdigest()
+    assert file_digest(snapshot / "model.safetensors") == hashlib.sha256(WEIGHTS).hexdigest()
 
 
 def test_the_hash_of_a_big_file_is_kept_until_the_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +173,7 @@ def test_the_hash_of_a_big_file_is_kept_until_the_file_changes(tmp_path: Path, m
         os.utime(path, (then, then))
         return hashlib.sha256(content).hexdigest()
 
-    first = write(b"weights", 60)
+    first = write(WEIGHTS, 60)
     assert [file_digest(path), file_digest(path), len(reads)] == [first, first, 1]
     second = write(b"weighty", 30)  # of the same size
     assert [file_digest(path), file_digest(path), len(reads)] == [second, second, 2]

@@ -19,6 +19,7 @@ from dsbeval.cli import main
 from dsbeval.doctor import Finding, can_run, examine
 from dsbeval.models import Needs
 from dsbeval.placing import Placed
+from tests.weights import write_weights
 
 
 def run(*args: str) -> Result:
@@ -173,7 +174,7 @@ def test_weights_are_looked_for_where_they_would_be_read(tmp_path: Path, monkeyp
     (repo / "refs").mkdir()
     (repo / "refs" / "v2").write_text("abc123")
     assert found(placed(tmp_path, weights=("some/model@v2",)), "weights")[0].state == "missing"  # it is empty
-    (snapshot / "config.json").touch()
+    (snapshot / "config.json").write_text("{}")
     for weights in ("some/model@v2", "some/model@abc123"):
         assert found(placed(tmp_path, weights=(weights,)), "weights")[0].state == "ok"
     folder = tmp_path / "mine"
@@ -186,6 +187,23 @@ def test_weights_are_looked_for_where_they_would_be_read(tmp_path: Path, monkeyp
     ):
         [one] = found(placed(tmp_path, checkpoint=checkpoint, weights=("a/b@c",)), "weights")
         assert one.state == state, checkpoint
+
+
+def test_weights_that_are_not_whole_are_missing_and_say_how_to_get_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    folder = tmp_path / "hub" / "models--some--model" / "snapshots" / "abc"
+    file = write_weights(folder / "model.safetensors")
+    assert found(placed(tmp_path, weights=("some/model@abc",)), "weights")[0].state == "ok"
+    file.write_bytes(file.read_bytes()[:-1])
+    [cached] = found(placed(tmp_path, weights=("some/model@abc",)), "weights")
+    assert cached.state == "missing"
+    assert cached.text.startswith(f"{file}: cut off: it has ")
+    assert cached.text.endswith("get it again with: hf download some/model --revision abc --force-download")
+    for checkpoint in (folder, file):
+        [local] = found(placed(tmp_path, checkpoint=str(checkpoint)), "weights")
+        assert (local.state, local.text.rpartition("; ")[2]) == ("missing", "get it again")
 
 
 # Services

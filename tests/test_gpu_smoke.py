@@ -14,7 +14,7 @@ SHORT = ["--tiny", "--cpu", "--frames", "3", "--window", "0.8", "--no-tests"]
 def test_every_step_is_taken_and_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main([*SHORT, "--work", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    for model in ("moshi", "personaplex"):
+    for model in ("moshi", "personaplex", "f_actor"):
         for step in (
             "random weights are written",
             "loaded from disk",
@@ -43,7 +43,11 @@ def test_a_step_that_fails_is_told_and_the_others_are_taken(
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["--cpu"], "the released sizes are for a GPU; add --tiny"), ([], "torch sees no CUDA device")],
+    [
+        (["--cpu"], "the released sizes are for a GPU; add --tiny"),
+        ([], "torch sees no CUDA device"),
+        (["--models", "moshi,moshy"], "--models: 'moshy' is none of moshi, personaplex, f_actor"),
+    ],
 )
 def test_what_cannot_be_is_said_first(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str

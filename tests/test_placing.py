@@ -140,6 +140,23 @@ def test_a_wrong_option_is_one_line(args: list[str], error: type[DsbevalError], 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("model", "weights"),
+    [
+        ("moshi", "kyutai/moshiko-pytorch-bf16"),
+        ("personaplex", "nvidia/personaplex-7b-v1"),
+        ("f_actor", "maikezu/f-actor"),
+    ],
+)
+def test_a_model_of_released_weights_without_a_checkpoint_is_one_line_before_the_run(model: str, weights: str) -> None:
+    for option, how in (("--model", "--checkpoint:"), ("--partner", "--partner-arg checkpoint=:")):
+        with pytest.raises(OptionError) as caught:
+            Models().place(model, option=option).facts()
+        assert str(caught.value).startswith(f"{how} {model} needs one; give {weights}, or a folder with such files")
+    for args, checkpoint in (({"checkpoint": "here"}, None), ({}, "here")):
+        assert Models().place(model, args, checkpoint).facts()["agent"] == model
+
+
 def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(ModelsError, match=r"gone\.toml: no such file; --models names a file"):
         Models.find("gone.toml", tmp_path)

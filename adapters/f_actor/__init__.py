@@ -21,30 +21,25 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adapters.f_actor.backbone import DELAY, MARKS, Backbone, Dialogue, Sampling
+from adapters.f_actor.codec import ENTRIES, FRAME, MEMORY, RATE, WINDOW, Codec, Codes, Ear, Mouth, load_codec, silence
+from adapters.f_actor.prompt import Behaviour, model_prompt
+from adapters.f_actor.transcript import NoTranscript, Recognised, StreamWords, Transcript, Words, load_recogniser
 from adapters.kyutai.options import choose_device
-from adapters.local import check_heard, weights_folder
+from adapters.local import check_heard, check_number, weights_folder
 from dsbeval.agent import Agent, Capabilities, Emission, Interaction, Session, TextToken
 from dsbeval.audio import Signal
 from dsbeval.errors import AgentError, near
 
-if TYPE_CHECKING:
-    from adapters.f_actor.backbone import Backbone, Dialogue, Sampling
-    from adapters.f_actor.codec import Codec, Codes, Ear, Mouth
-    from adapters.f_actor.prompt import Behaviour
-    from adapters.f_actor.transcript import Transcript, Words
-
 HUB_ID = "maikezu/f-actor"
-RATE, FRAME = 22_050, 1764
 VOICES = "speaker_embeddings.json"
 TRAINED = 2048
 """Frames that a training dialogue had at most."""
-AHEAD = 2
-"""Frames by which the text stream is ahead of the audio."""
 
 
 class FActor(Agent):
@@ -95,7 +90,7 @@ class FActor(Agent):
         top_k: int = 40,
         top_p: float = 0.9,
         horizon: int = 1024,
-        window: int = 30,
+        window: int = WINDOW,
         look_ahead: int = 0,
         may_end: bool = False,
         name: str = "",
@@ -103,26 +98,27 @@ class FActor(Agent):
         backchannels: int = 2,
         interruptions: int = 2,
     ) -> None:
-        from adapters.f_actor.backbone import Sampling
-        from adapters.f_actor.prompt import Behaviour
-
+        check_number(self.name, "temperature", temperature, least=0)
+        check_number(self.name, "top_p", top_p, least=0, most=1, above=True)
+        check_number(self.name, "horizon", horizon, least=1, most=TRAINED, whole=True)
+        counts = {
+            "top_k": top_k,
+            "look_ahead": look_ahead,
+            "backchannels": backchannels,
+            "interruptions": interruptions,
+        }
+        for argument, (value, least) in {
+            "window": (window, 1),
+            **{key: (one, 0) for key, one in counts.items()},
+        }.items():
+            check_number(self.name, argument, value, least=least, whole=True)
         self._folder = weights_folder(self.name, checkpoint, HUB_ID, self.checkpoint_files, ())
         self._voice_name = str(voice)
         self._voice = _voice(Path(voices) if voices else self._folder / VOICES, voice)
-        if temperature < 0 or top_k < 0 or not 0 < top_p <= 1:
-            raise AgentError(
-                f"agent f_actor: temperature={temperature}, top_k={top_k}, top_p={top_p}; give none below 0, and top_p in "
-                "(0, 1]"
-            )
-        if not 0 < horizon <= TRAINED or window < 1 or look_ahead < 0:
-            raise AgentError(
-                f"agent f_actor: horizon={horizon}, window={window}, look_ahead={look_ahead}; give a horizon of 1 to "
-                f"{TRAINED} frames, a window of at least 1 and a look-ahead of at least 0"
-            )
         self._device, self._dtype, self._codec_spec = str(device), str(dtype), str(codec)
         self._recogniser = recogniser
-        self._sampling: Sampling = Sampling(float(temperature), int(top_k), float(top_p))
-        self._behaviour: Behaviour = Behaviour(str(name), str(partner), int(backchannels), int(interruptions))
+        self._sampling = Sampling(float(temperature), top_k, float(top_p))
+        self._behaviour = Behaviour(str(name), str(partner), backchannels, interruptions)
         self._horizon, self._window, self._look_ahead = horizon, window, look_ahead
         self._may_end = may_end
         self._loaded: tuple[Backbone, Codec, Codes, Callable[[], Transcript]] | None = None
@@ -141,10 +137,6 @@ class FActor(Agent):
 
     def open(self, prompt: str, seed: int) -> Session:
         """Return a session in a fresh state; the first one loads the models."""
-        from adapters.f_actor.backbone import MARKS, Dialogue
-        from adapters.f_actor.codec import MEMORY, Ear, Mouth
-        from adapters.f_actor.prompt import model_prompt
-
         backbone, codec, quiet, transcript = self._loaded = self._loaded or self._load()
         closed = [backbone.delay_id] if self._may_end else [backbone.delay_id, backbone.end_id]
         ids = backbone.prompt_ids(model_prompt(prompt, self._behaviour))
@@ -175,10 +167,6 @@ class FActor(Agent):
         }
 
     def _load(self) -> tuple[Backbone, Codec, Codes, Callable[[], Transcript]]:
-        from adapters.f_actor.backbone import Backbone
-        from adapters.f_actor.codec import ENTRIES, load_codec, silence
-        from adapters.f_actor.transcript import NoTranscript, Recognised, StreamWords, load_recogniser
-
         device = choose_device(self.name, self._device)
         codec = load_codec(self._codec_spec, device, self.name)
         backbone = Backbone(self._folder, device, self._dtype)
@@ -237,6 +225,7 @@ class FActorSession(Session):
         self._dialogue: Dialogue | None = dialogue
         self._ear, self._mouth, self._transcript, self._horizon = ear, mouth, transcript, horizon
         self._frames = 0
+        self._broken = False
         self._names = {text_id: name for name, text_id in marks.items()}
         self._declared = dict(declared)
         self._marked: list[tuple[int, str]] = []
@@ -256,17 +245,25 @@ class FActorSession(Session):
         """Hear the user's frame and return the model's next one."""
         if self._dialogue is None:
             raise AgentError("agent f_actor: the session is closed; open another one")
+        if self._broken:
+            raise AgentError("agent f_actor: the session broke in an earlier step; open another one")
         check_heard("f_actor", heard, FRAME, RATE)
         if self._frames >= self._horizon:
             raise AgentError(
                 f"agent f_actor: the session is longer than horizon={self._horizon} frames "
                 f"({self._horizon * FRAME / RATE:.1f} s); shorten it, or give --model-arg horizon=N, up to {TRAINED}"
             )
+        self._broken = True  # until the whole of the step has been taken: half of it is in the cache for good
+        emission = self._answer(self._dialogue, heard)
+        self._broken = False
+        return emission
+
+    def _answer(self, dialogue: Dialogue, heard: Signal) -> Emission:
         self._frames += 1
-        self._dialogue.hear(self._own, self._text, self._ear.push(heard))
-        self._own, self._text, over = self._dialogue.sample()
+        dialogue.hear(self._own, self._text, self._ear.push(heard))
+        self._own, self._text, over = dialogue.sample()
         if self._text in self._names:
-            self._marked.append((self._frames + AHEAD, self._names[self._text]))
+            self._marked.append((self._frames + DELAY, self._names[self._text]))
         if over:
             return Emission(text=self._transcript.finish(), done=True)
         audio = self._mouth.push(self._own)

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapters.f_actor.codec import BOOKS, Codes
-from adapters.kyutai.options import choose_device, choose_dtype
-from adapters.local import load_package
+from adapters.kyutai.options import choose_dtype
+from adapters.local import load_package, loaded
 from dsbeval.errors import AgentError
 
 AGENT = "f_actor"
@@ -61,17 +61,20 @@ class Backbone:
         folder = best if best.is_dir() else folder
         self.torch = load_package(AGENT, "torch", "torch")
         transformers = load_package(AGENT, "transformers", "transformers")
-        self.device = choose_device(AGENT, device)
+        self.device = device
         self.dtype = choose_dtype(AGENT, dtype, self.device)
-        self.tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-        llama, found = transformers.LlamaForCausalLM.from_pretrained(
-            str(folder), local_files_only=True, output_loading_info=True
+        self.tokenizer = loaded(
+            AGENT, folder, lambda: transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
         )
-        if missing := sorted(found["missing_keys"]):
-            raise AgentError(f"agent {AGENT}: {folder} lacks the weight {missing[0]} ({len(missing)} are missing)")
-        self.llama = llama.to(device=self.device, dtype=self.dtype).eval()
+        self.llama = loaded(AGENT, folder, lambda: self._llama(folder, transformers.LlamaForCausalLM))
         self._heads(folder)
         self._text_ids(folder)
+
+    def _llama(self, folder: Path, cls: Any) -> Any:
+        llama, found = cls.from_pretrained(str(folder), local_files_only=True, output_loading_info=True)
+        if missing := sorted(found["missing_keys"]):
+            raise AgentError(f"agent {AGENT}: {folder} lacks the weight {missing[0]} ({len(missing)} are missing)")
+        return llama.to(device=self.device, dtype=self.dtype).eval()
 
     def _heads(self, folder: Path) -> None:
         nn, hidden = self.torch.nn, self.llama.config.hidden_size

@@ -122,8 +122,9 @@ class Engine:
 
     def end(self, owner: object) -> None:
         """Take the engine back; from anybody else but its owner nothing is taken."""
-        if self._owner is owner:
-            self._owner = self._numbers = None
+        with GENERATORS:
+            if self._owner is owner:
+                self._owner = self._numbers = None
 
     def close(self) -> None:
         """End streaming and let go of the models. A second call does nothing."""
@@ -138,12 +139,13 @@ class Engine:
     @contextmanager
     def turn(self, owner: object) -> Iterator[None]:
         """Compute for a session, with its own random numbers. An exception inside ends the session's streaming."""
-        if self._owner is not owner or self._numbers is None:
-            raise AgentError(f"agent {self.agent}: the session is closed; open another one")
-        if self._streaming is None:
-            raise AgentError(f"agent {self.agent}: the session broke in an earlier step; open another one")
-        with self._alone(self._numbers):
-            yield
+        with GENERATORS:  # a session that another thread closes meanwhile is closed before the turn or after it
+            if self._owner is not owner or self._numbers is None:
+                raise AgentError(f"agent {self.agent}: the session is closed; open another one")
+            if self._streaming is None:
+                raise AgentError(f"agent {self.agent}: the session broke in an earlier step; open another one")
+            with self._alone(self._numbers):
+                yield
 
     @contextmanager
     def _alone(self, numbers: RandomNumbers) -> Iterator[None]:

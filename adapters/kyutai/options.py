@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from adapters.local import check_number
 from dsbeval.errors import AgentError
 
 DTYPES = ("bfloat16", "float16", "float32")
@@ -24,13 +25,7 @@ class Sampling:
         values: dict[str, Any] = {**asdict(self), **{k: v for k, v in options.items() if v is not None}}
         for name, value in values.items():
             whole = name.endswith("top_k")
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, (int,) if whole else (int, float))
-                or value < int(whole)
-            ):
-                needed = "a whole number from 1 on" if whole else "a number from 0 on"
-                raise AgentError(f"agent {agent}: --model-arg {name}={value!r}: {needed} is needed")
+            check_number(agent, name, value, least=int(whole), whole=whole)
         return Sampling(**values)
 
     def for_generator(self) -> dict[str, Any]:
@@ -54,7 +49,9 @@ def choose_device(agent: str, device: str) -> str:
     try:
         kind = torch.device(name).type
     except RuntimeError:
-        raise AgentError(f"agent {agent}: --model-arg device={name}: give auto, cpu, cuda or cuda:N") from None
+        kind = ""
+    if kind not in ("cpu", "cuda"):
+        raise AgentError(f"agent {agent}: --model-arg device={name}: give auto, cpu, cuda or cuda:N")
     if kind == "cuda" and not torch.cuda.is_available():
         raise AgentError(f"agent {agent}: --model-arg device={name}: torch sees no GPU here; give cpu or auto")
     if kind == "cuda" and (torch.device(name).index or 0) >= torch.cuda.device_count():

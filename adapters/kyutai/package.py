@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from adapters.local import quiet
 from dsbeval.errors import AgentError
 
 RELEASED = "0.2.13"
@@ -57,11 +55,3 @@ def find_package(agent: str, *, fork: bool = False) -> Package:
         f"agent {agent}: {found} is installed, but delays and streaming were checked with {wanted} only; "
         f"install it: dsbeval env {agent}"
     )
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep the warnings of other people's packages from the run's own: at import they say nothing that a reader can mend."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

@@ -8,7 +8,6 @@ from dsbeval.agent import TextToken
 
 SPECIAL = 4
 """Ids below this are no text: end of padding, start, end, padding."""
-PADDING = 3
 _SPACE = "\u2581"
 
 

@@ -8,21 +8,19 @@ is a model of the published size.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from adapters.kyutai.engine import FRAME, RATE
-from adapters.kyutai.package import Package, quiet
+from adapters.kyutai.package import Package
+from adapters.local import loaded, quiet
 from dsbeval.checkpoints import Checkpoint
 from dsbeval.errors import AgentError
 
 FILES = ("*.json", "*.safetensors", "*.model")
 FIRST_DELAYS = (0, 0, 1)
 """Of the text, the first codebook and every other one: what the alignment was derived from."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,25 +77,6 @@ def _read_config(path: Path) -> dict[str, Any]:
     return data
 
 
-def loaded(file: Path, make: Callable[[], T]) -> T:
-    """Return what ``make`` builds from a file. What does not fit becomes one line that names the file."""
-    import torch
-    from safetensors import SafetensorError
-
-    try:
-        with quiet():
-            return make()
-    except torch.cuda.OutOfMemoryError as error:
-        raise AgentError(f"{file}: the device has not enough memory for it ({_short(error)})") from None
-    except (SafetensorError, RuntimeError, KeyError, TypeError, AssertionError, OSError) as error:
-        raise AgentError(f"{file}: cannot be loaded ({type(error).__name__}: {_short(error)})") from None
-
-
-def _short(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return text if len(text) <= 240 else text[:240] + " ..."
-
-
 def codec_settings(folder: Folder) -> dict[str, Any] | None:
     """Return the settings of the codec; None is the released one."""
     return None if folder.mimi_config is None else _read_config(folder.mimi_config)
@@ -108,7 +87,7 @@ def load_tokenizer(folder: Folder) -> Any:
     with quiet():
         from sentencepiece import SentencePieceProcessor
 
-    return loaded(folder.tokenizer, lambda: SentencePieceProcessor(str(folder.tokenizer)))
+    return loaded(folder.agent, folder.tokenizer, lambda: SentencePieceProcessor(str(folder.tokenizer)))
 
 
 def check_models(folder: Folder, lm: Any, mimi: Any, tokenizer: Any) -> None:

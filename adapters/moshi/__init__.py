@@ -20,6 +20,7 @@ from adapters.kyutai.engine import FRAME, FRAME_S, RATE, Engine, Setting
 from adapters.kyutai.options import Sampling, choose_device, choose_dtype
 from adapters.kyutai.package import find_package
 from adapters.kyutai.session import KyutaiSession
+from adapters.local import loaded
 from dsbeval.agent import Agent, Capabilities, Interaction, Session
 from dsbeval.checkpoints import resolve
 from dsbeval.errors import AgentError
@@ -74,9 +75,9 @@ class Moshi(Agent):
         folder = weights.find_files(self.name, resolve(str(checkpoint), self.checkpoint_files), package)
         info = _info(folder, package.loaders)
         self._tokenizer = weights.load_tokenizer(folder)
-        mimi = weights.loaded(folder.mimi, lambda: info.get_mimi(setting.device))
-        lm = weights.loaded(
-            folder.lm, lambda: info.get_moshi(setting.device, choose_dtype(self.name, dtype, setting.device))
+        mimi = loaded(self.name, folder.mimi, lambda: info.get_mimi(setting.device))
+        lm = loaded(
+            self.name, folder.lm, lambda: info.get_moshi(setting.device, choose_dtype(self.name, dtype, setting.device))
         )
         weights.check_models(folder, lm, mimi, self._tokenizer)
         self.sampling = _own_sampling(folder, info).given(self.name, **given)
@@ -129,7 +130,8 @@ def _info(folder: weights.Folder, loaders: Any) -> Any:
         raise AgentError(f"{folder.config_file}: model_type is {kind!r}; agent moshi plays 'moshi' alone")
     if folder.config.get("conditioners") or folder.config.get("fuser"):
         raise AgentError(f"{folder.config_file}: the model wants conditions, which agent moshi has none to give")
-    return weights.loaded(
+    return loaded(
+        folder.agent,
         folder.config_file or folder.lm,
         lambda: loaders.CheckpointInfo.from_hf_repo(
             "", folder.lm, folder.mimi, folder.tokenizer, folder.config_file, folder.mimi_config, folder.lora

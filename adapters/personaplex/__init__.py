@@ -24,6 +24,7 @@ from adapters.kyutai import weights
 from adapters.kyutai.engine import FRAME, FRAME_S, RATE, Engine, Setting
 from adapters.kyutai.options import Sampling, choose_device, choose_dtype
 from adapters.kyutai.package import find_package
+from adapters.local import loaded
 from adapters.personaplex.convert import check_whole, language_model
 from adapters.personaplex.fork import ForkSession
 from adapters.personaplex.prompt import SPACER, wrapped
@@ -129,8 +130,9 @@ class PersonaPlex(Agent):
 
     def _with_released(self, folder: weights.Folder, setting: Setting, dtype: Any) -> tuple[Any, Any, Any]:
         models, loaders = self.package.models, self.package.loaders
-        lm = weights.loaded(folder.lm, lambda: language_model(folder, self.package, setting.device, dtype))
-        mimi = weights.loaded(
+        lm = loaded(self.name, folder.lm, lambda: language_model(folder, self.package, setting.device, dtype))
+        mimi = loaded(
+            self.name,
             folder.mimi,
             lambda: loaders.get_mimi(
                 folder.mimi, weights.codec_settings(folder), device=setting.device, num_codebooks=int(lm.dep_q)
@@ -141,8 +143,8 @@ class PersonaPlex(Agent):
 
     def _with_fork(self, folder: weights.Folder, setting: Setting, dtype: Any) -> tuple[Any, Any, Any]:
         models, loaders = self.package.models, self.package.loaders
-        mimi = weights.loaded(folder.mimi, lambda: loaders.get_mimi(folder.mimi, setting.device))
-        lm = weights.loaded(folder.lm, lambda: loaders.get_moshi_lm(folder.lm, device=setting.device, dtype=dtype))
+        mimi = loaded(self.name, folder.mimi, lambda: loaders.get_mimi(folder.mimi, setting.device))
+        lm = loaded(self.name, folder.lm, lambda: loaders.get_moshi_lm(folder.lm, device=setting.device, dtype=dtype))
         check_whole(lm, folder.lm)
         options = {"device": setting.device, "sample_rate": RATE, "frame_rate": RATE / FRAME}
         return mimi, lm, functools.partial(models.LMGen, lm, audio_silence_frame_cnt=SPACER, **options)

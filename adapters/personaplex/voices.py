@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,12 +78,16 @@ def _released(agent: str, name: str, checkpoint: Checkpoint) -> bytes:
     known = [Path(file).stem for file in checkpoint.files if file.endswith(".pt")]
     packed = checkpoint.find("voices.tgz")
     if packed is not None:
-        with tarfile.open(packed) as archive:
-            members = {Path(member.name).stem: member for member in archive if member.name.endswith(".pt")}
-            known += members
-            file = archive.extractfile(members[name]) if name in members else None
-            if file is not None:
-                return file.read()
+        try:
+            with tarfile.open(packed) as archive:
+                members = {Path(member.name).stem: member for member in archive if member.name.endswith(".pt")}
+                known += members
+                file = archive.extractfile(members[name]) if name in members else None
+                if file is not None:
+                    return file.read()
+        except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+            said = " ".join(str(error).split())
+            raise AgentError(f"agent {agent}: {packed}: cannot be unpacked ({said}); get it again") from None
     hint = near(name, known) if known else f"there are none in {checkpoint.path} (voices.tgz, or voices/)"
     raise AgentError(f"agent {agent}: --model-arg voice={name}: {hint}; voice=none plays without")
 

@@ -28,10 +28,11 @@ from dsbeval.errors import OptionError, RunError
 from dsbeval.ifeval.metrics import counts
 from dsbeval.judge.dyads import conversation_ids, dyad_rows
 from dsbeval.results import Row, RunFolder
+from dsbeval.resuming import BY_PARTNER
 
 OPTION = "--with-run"
-PARTED = ("window_s", "partner_args")
-"""What conversations were had with and may differ: windows are kept apart, arguments belong to a model."""
+PARTED = ("window_s", "partner_args", *BY_PARTNER)
+"""What conversations were had with and may differ: windows are kept apart, arguments and checkpoints belong to a model."""
 
 
 @dataclass(frozen=True)
@@ -165,11 +166,13 @@ def _check_models(path: Path, here: Mapping[str, Model], other: Path, there: Map
 
 
 def _models(fingerprint: Mapping[str, Any], rows: Iterable[Row]) -> dict[str, Model]:
-    """Return what each name of a run stands for: the agent, and the partners with the arguments that all of them got."""
-    # A folder that was resumed keeps the partners of its last run only; the others are in its rows.
+    """Return what each name of a run stands for: the agent, and the partners with what each of them got."""
     partners = {*fingerprint["selection"].get("partners", []), *(row["partner"] for row in rows if "partner" in row)}
-    args = fingerprint["dyadic"]["partner_args"]
-    out = {str(name): _model(args, None) for name in partners}
+    told = fingerprint["dyadic"]
+    own, weights = told.get("partners", {}), told.get("partner_checkpoints", {})
+    out = {
+        str(name): _model(own.get(name, {}).get("args", told["partner_args"]), weights.get(name)) for name in partners
+    }
     return out | {str(fingerprint["agent"]): _model(fingerprint["agent_args"], fingerprint["checkpoint"])}
 
 

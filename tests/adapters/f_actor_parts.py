@@ -1,4 +1,4 @@
-"""A tiny F-Actor with random weights in the layout of the released one, and a stand-in for its codec."""
+"""An F-Actor with random weights in the layout of the released one, tiny or of its size, and a stand-in for its codec."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from adapters.f_actor import FRAME, RATE, FActor
-from adapters.f_actor.codec import Codes
+from adapters.f_actor import FActor
+from adapters.f_actor.codec import FRAME, RATE, Codes
 from dsbeval.audio import Signal
 
 STAND_IN = "tests.adapters.f_actor_parts:StandInCodec"
@@ -87,6 +87,45 @@ def build_tokenizer(folder: Path) -> int:
     return len(fast)
 
 
+def llama(vocabulary: int, *, released: bool = False) -> Any:
+    """Return the settings of a tiny backbone, or of Llama-3.2-1B."""
+    from transformers import LlamaConfig
+
+    hidden, inside, layers, heads, shared = (2048, 8192, 16, 32, 8) if released else (HIDDEN, 64, 2, 4, 2)
+    return LlamaConfig(
+        vocab_size=128_321 if released else vocabulary,  # 128,256 of Llama and 65 of its own
+        hidden_size=hidden,
+        intermediate_size=inside,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=shared,
+        max_position_embeddings=8192,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+
+
+def shapes_of(config: Any, entries: int = 4032) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of all weights in the file."""
+    import torch
+    from transformers import LlamaForCausalLM
+
+    with torch.device("meta"):
+        shapes = {name: tuple(tensor.shape) for name, tensor in LlamaForCausalLM(config).state_dict().items()}
+    del shapes["lm_head.weight"]  # tied, so not in the file
+    audio, hidden = entries + 2, int(config.hidden_size)
+    shapes |= {"dsu_head.weight": (8 * audio, hidden), "dsu_head.bias": (8 * audio,)}
+    shapes |= {f"audio_embeds.{i}.weight": (audio, hidden) for i in range(8)}
+    shapes |= {"speaker_embed_proj.weight": (hidden, 192), "speaker_embed_proj.bias": (hidden,)}
+    return shapes
+
+
+def write_voices(folder: Path, rng: np.random.Generator) -> None:
+    voices = {name: rng.standard_normal(192).tolist() for name in ("tom", "brian")}
+    (folder / "speaker_embeddings.json").write_text(json.dumps(voices))
+
+
 def build_checkpoint(
     folder: Path, *, entries: int = 4032, seed: int = 0, shards: bool = False, end_bias: float = 0.0
 ) -> Path:
@@ -96,30 +135,12 @@ def build_checkpoint(
     """
     import torch
     from safetensors.torch import save_file
-    from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.set_num_threads(1)  # two threads on a busy machine are several times slower at this size
     folder.mkdir(parents=True, exist_ok=True)
-    vocabulary = build_tokenizer(folder)
-    config = LlamaConfig(
-        vocab_size=vocabulary,
-        hidden_size=HIDDEN,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=8192,
-        tie_word_embeddings=True,
-        bos_token_id=None,
-        eos_token_id=None,
-    )
+    config = llama(build_tokenizer(folder))
     config.save_pretrained(str(folder))
-    shapes = {name: tuple(tensor.shape) for name, tensor in LlamaForCausalLM(config).state_dict().items()}
-    del shapes["lm_head.weight"]  # tied, so not in the file
-    audio = entries + 2
-    shapes |= {"dsu_head.weight": (8 * audio, HIDDEN), "dsu_head.bias": (8 * audio,)}
-    shapes |= {f"audio_embeds.{i}.weight": (audio, HIDDEN) for i in range(8)}
-    shapes |= {"speaker_embed_proj.weight": (HIDDEN, 192), "speaker_embed_proj.bias": (HIDDEN,)}
+    shapes, audio = shapes_of(config, entries), entries + 2
     rng = np.random.default_rng(seed)
     weights: dict[str, Any] = {}
     for name, shape in shapes.items():
@@ -136,8 +157,7 @@ def build_checkpoint(
         (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     else:
         save_file(weights, str(folder / "model.safetensors"), metadata={"format": "pt"})
-    voices = {name: rng.standard_normal(192).tolist() for name in ("tom", "brian")}
-    (folder / "speaker_embeddings.json").write_text(json.dumps(voices))
+    write_voices(folder, rng)
     return folder
 
 

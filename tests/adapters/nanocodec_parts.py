@@ -1,4 +1,4 @@
-"""A tiny NanoCodec of random weights in the file layout that the package nanocodec-torch reads."""
+"""A NanoCodec of random weights, tiny or of the released size, in the file layout that the package nanocodec-torch reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ ENCODER: dict[str, Any] = {"encoded_dim": 16, "down_sample_rates": [2, 3, 6, 7, 
 DECODER: dict[str, Any] = {"input_dim": 16, "up_sample_rates": [7, 7, 6, 3, 2], "base_channels": 32}
 
 
-def build_nanocodec(folder: Path, *, leave_out: str = "") -> Path:
+RELEASED = {"encoder_config": ENCODER | {"base_channels": 24}, "decoder_config": DECODER | {"base_channels": 864}}
+
+
+def build_nanocodec(folder: Path, *, leave_out: str = "", released: bool = False) -> Path:
     """Write ``model.safetensors`` and return the folder; ``leave_out`` is a part of the names that are not written."""
     import torch
     from nanocodec_torch.models.audio_codec import AudioCodecModel
@@ -19,7 +22,8 @@ def build_nanocodec(folder: Path, *, leave_out: str = "") -> Path:
 
     rng = np.random.default_rng(0)
     weights: dict[str, Any] = {}
-    for name, parameter in AudioCodecModel(encoder_config=ENCODER, decoder_config=DECODER).named_parameters():
+    sizes = RELEASED if released else {"encoder_config": ENCODER, "decoder_config": DECODER}
+    for name, parameter in AudioCodecModel(**sizes).named_parameters():
         shape = tuple(parameter.shape)
         values = rng.standard_normal(shape, np.float32)
         if name.endswith("alpha"):

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.f_actor import FRAME, RATE, FActor
-from adapters.f_actor.codec import Codes, Ear, silence
+from adapters.f_actor import FActor
+from adapters.f_actor.codec import FRAME, RATE, Codes, Ear, silence
 from dsbeval.agent import Emission, Interaction, Session
 from dsbeval.audio import RATE as CLOCK
 from dsbeval.audio import Signal
@@ -40,8 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def agent(folder: Path) -> FActor:
-    return tiny(folder)
+def agent(folder: Path, place: str) -> FActor:
+    return tiny(folder, device=place)
 
 
 def noise(frames: int, seed: int = 0) -> Signal:
@@ -110,10 +110,14 @@ def test_what_it_declares(agent: FActor, folder: Path) -> None:
         ({"checkpoint": "/nowhere"}, "/nowhere: no such file or folder, and no id on the hub"),
         ({"voice": "ton"}, "voice 'ton' is not in .*speaker_embeddings.json; did you mean tom"),
         ({"voices": "/nowhere.json"}, "/nowhere.json: no such file; the model needs a speaker vector"),
-        ({"temperature": -1}, "temperature=-1"),
-        ({"top_p": 0}, "top_p=0"),
-        ({"horizon": 4000}, "horizon=4000"),
-        ({"look_ahead": -1}, "look_ahead=-1"),
+        ({"temperature": -1}, "--model-arg temperature=-1: a number from 0 on is needed"),
+        ({"temperature": float("nan")}, "--model-arg temperature=nan: a number from 0 on is needed"),
+        ({"temperature": "hot"}, "--model-arg temperature='hot': a number from 0 on is needed"),
+        ({"top_k": 2.5}, "--model-arg top_k=2.5: a whole number from 0 on is needed"),
+        ({"top_p": 0}, "--model-arg top_p=0: a number above 0 to 1 is needed"),
+        ({"horizon": 4000}, "--model-arg horizon=4000: a whole number from 1 to 2048 is needed"),
+        ({"look_ahead": -1}, "--model-arg look_ahead=-1: a whole number from 0 on is needed"),
+        ({"backchannels": "few"}, "--model-arg backchannels='few': a whole number from 0 on is needed"),
     ],
 )
 def test_a_wrong_argument_is_one_line_before_anything_is_loaded(
@@ -263,10 +267,9 @@ def test_what_the_ear_tells_never_depends_on_what_is_still_to_come(
 
 
 def test_through_the_recorder_an_impulse_is_heard_in_its_frame_and_the_answer_lies_a_frame_later(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    agent: FActor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fed = Fed(monkeypatch)
-    agent = tiny(folder)
     returned: list[Signal] = []
 
     def talk(at: int | None) -> tuple[list[tuple[int, ...]], Signal]:
@@ -324,8 +327,8 @@ def test_it_keeps_no_more_audio_as_time_goes_on(agent: FActor) -> None:
 # Whole cases
 
 
-def test_a_case_of_ifeval_from_prompt_to_verdict(folder: Path, tmp_path: Path) -> None:
-    agent = load_agent("f_actor", {"codec": STAND_IN, "device": "cpu", "window": 4}, str(folder))
+def test_a_case_of_ifeval_from_prompt_to_verdict(folder: Path, tmp_path: Path, place: str) -> None:
+    agent = load_agent("f_actor", {"codec": STAND_IN, "device": place, "window": 4}, str(folder))
     case = PACK.cases["IFD-R1-C1-i1-L2"]
     recording = record_case(agent, PACK, case, seed=1)
     write_recording(tmp_path, case.id, recording)
@@ -341,8 +344,11 @@ def test_a_case_of_ifeval_from_prompt_to_verdict(folder: Path, tmp_path: Path) -
     assert row["outcome"] == ("passed" if verdict.passed else "failed")
 
 
-def test_two_of_them_hold_a_conversation(folder: Path) -> None:
-    pair = tiny(folder, recogniser="stream"), tiny(folder, voice="brian", recogniser="stream")
+def test_two_of_them_hold_a_conversation(folder: Path, place: str) -> None:
+    pair = (
+        tiny(folder, device=place, recogniser="stream"),
+        tiny(folder, device=place, voice="brian", recogniser="stream"),
+    )
     found = run_dyad(*pair, ("You are Ann. You begin this conversation.", "You are Bob."), (1, 2), window_s=3.2)
     assert found.a.size == found.b.size == 3.2 * CLOCK
     assert np.abs(found.a).max() > 0.1
@@ -390,6 +396,9 @@ def test_weights_that_give_nan_are_an_error_of_the_step(folder: Path) -> None:
     real = session._dialogue._forward
     session._dialogue._forward = lambda rows: real(rows) * float("nan")
     with pytest.raises(AgentError, match="the model's logits are NaN at step 5; check weights and dtype"):
+        session.step(noise(1))
+    session._dialogue._forward = real
+    with pytest.raises(AgentError, match="the session broke in an earlier step; open another one"):
         session.step(noise(1))
 
 

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adapters.f_actor import FRAME, RATE
 from adapters.f_actor.backbone import Backbone, Dialogue, Sampling, probabilities
-from adapters.f_actor.codec import Ear, Mouth, load_codec, silence
+from adapters.f_actor.codec import FRAME, RATE, Ear, Mouth, load_codec, silence
 from adapters.f_actor.prompt import Behaviour, model_prompt
 from adapters.f_actor.transcript import Recognised, StreamWords, load_recogniser
 from dsbeval.audio import RATE as CLOCK
 from dsbeval.audio import Signal, resample
-from dsbeval.errors import AgentError
+from dsbeval.errors import AgentError, DsbevalError
 from dsbeval.speech.bank import load_bank
 from tests.adapters.f_actor_parts import build_checkpoint, tiny
 from tests.adapters.nanocodec_parts import build_nanocodec
@@ -170,6 +169,25 @@ def test_a_weight_of_another_shape_is_named(folder: Path, tmp_path: Path) -> Non
 
     with pytest.raises(AgentError, match="size mismatch for weight") as caught:
         tiny(rewrite(folder, tmp_path / "narrow", narrow)).open("", 0)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("tokenizer.json", "{}", r"spoilt: cannot be loaded \(\w+: "),
+        ("config.json", '{"model_type": "llama", "hidden_size": 24, "num_attention_heads": 4}', r"spoilt: "),
+        ("config.json", "{", r"config.json: not valid JSON .*; get it again"),
+        ("model.safetensors", "", r"model.safetensors: no safetensors file; get it again"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_line(
+    folder: Path, tmp_path: Path, name: str, content: str, message: str
+) -> None:
+    place = Path(shutil.copytree(folder, tmp_path / "spoilt"))
+    (place / name).write_text(content)
+    with pytest.raises(DsbevalError, match=message) as caught:
+        tiny(place).open("", 0)
     assert "\n" not in str(caught.value)
 
 

@@ -2,38 +2,56 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from adapters.f_actor import FRAME
-from dsbeval.agent import Agent, Emission
+from dsbeval.errors import AgentError
+from dsbeval.host.agent import HostDown, HostedAgent
 from dsbeval.host.process import Host
 from dsbeval.loading import load_agent
-from tests.adapters.f_actor_parts import STAND_IN, build_checkpoint
+from tests.adapters import f_actor_parts, tiny_kyutai
+from tests.adapters.frames import converse, noise, play
 
 ROOT = Path(__file__).parents[2]
+BUILD: dict[str, Callable[[Path], Path]] = {
+    "moshi": tiny_kyutai.build,
+    "personaplex": tiny_kyutai.build_personaplex,
+    "f_actor": f_actor_parts.build_checkpoint,
+}
+ARGS: dict[str, dict[str, object]] = {"f_actor": {"codec": f_actor_parts.STAND_IN, "window": 4, "recogniser": "stream"}}
 
 
-def said(agent: Agent, frames: int) -> tuple[bytes, str]:
-    audio = (np.random.default_rng(0).standard_normal(frames * FRAME) * 0.1).astype(np.float32)
-    with agent.open("You are Kenji, a cook.", 7) as session:
-        out = [session.step(audio[k * FRAME : (k + 1) * FRAME]) for k in range(frames)]
-    assert all(isinstance(one, Emission) for one in out)
-    whole = [one for one in out if isinstance(one, Emission)]
-    return b"".join(one.audio.tobytes() for one in whole), "".join(t.text for one in whole for t in one.text)
-
-
-def test_f_actor_says_the_same_in_a_process_of_its_own(tmp_path: Path) -> None:
-    folder = build_checkpoint(tmp_path / "tiny")
-    args = {"codec": STAND_IN, "device": "cpu", "window": 4, "recogniser": "stream"}
-    here = load_agent("f_actor", args, str(folder))
+@pytest.mark.parametrize("name", BUILD)
+def test_it_says_the_same_in_a_process_of_its_own_and_after_that_was_killed(
+    name: str, place: str, tmp_path: Path
+) -> None:
+    folder = str(BUILD[name](tmp_path / "tiny"))
+    args = {"device": place, **ARGS.get(name, {})}
+    here = load_agent(name, args, folder)
     host = Host(sys.executable, cwd=ROOT, start_s=300, step_s=120)
-    there = load_agent("f_actor", args, str(folder), host=host, log=tmp_path / "host.log")
+    there = load_agent(name, args, folder, host=host, log=tmp_path / "host.log")
+    assert isinstance(there, HostedAgent)
+    frames = noise(12, size=here.capabilities.frame)
     try:
         assert there.capabilities == here.capabilities
-        assert said(there, 20) == said(here, 20) == said(there, 20)
+        expected = converse(here, frames, "You are brief.", 5)
+        assert converse(there, frames, "You are brief.", 5) == expected
+        with pytest.raises(AgentError, match="heard 480 samples"), there.open("", 0) as session:
+            session.step(np.zeros(480, np.float32))
+        with there.open("", 0) as session:
+            play(session, frames[:3])
+            assert there.pid is not None
+            os.kill(there.pid, signal.SIGKILL)
+            with pytest.raises(HostDown, match="was killed by SIGKILL, in step 4 of its session"):
+                session.step(frames[3])
+        assert converse(there, frames, "You are brief.", 5) == expected
+        assert expected.text
     finally:
         there.close()
         here.close()

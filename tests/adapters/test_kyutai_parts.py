@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -98,6 +99,10 @@ def written(name: str, content: str) -> Callable[[Path], None]:
     return change
 
 
+def cut(name: str) -> Callable[[Path], None]:
+    return lambda folder: os.truncate(folder / name, (folder / name).stat().st_size - 7)
+
+
 def without(name: str) -> Callable[[Path], None]:
     return lambda folder: (folder / name).unlink()
 
@@ -111,7 +116,9 @@ def without(name: str) -> Callable[[Path], None]:
         (without("mimi.json"), r"weights holds no mimi\.json"),
         (written("config.json", "{"), r"config\.json: not valid JSON"),
         (written("config.json", "[]"), r"config\.json: holds a list; the settings of a model are needed"),
-        (written(tiny.LM_FILE, "version https://git-lfs"), r"model\.safetensors: cannot be loaded \(SafetensorError"),
+        (written(tiny.LM_FILE, "version https://git-lfs"), r"model\.safetensors: a pointer of Git LFS and not the file itself"),
+        (cut(tiny.LM_FILE), r"model\.safetensors: cut off: it has [\d,]+ of [\d,]+ bytes; get it again"),
+        (cut(tiny.MIMI_FILE), r"tokenizer-\S+\.safetensors: cut off: it has [\d,]+ of [\d,]+ bytes; get it again"),
         (written(tiny.TEXT_FILE, "no model"), r"tokenizer_spm_32k_3\.model: cannot be loaded"),
         (config(dim=32), r"model\.safetensors: cannot be loaded \(RuntimeError: Error\(s\) in loading state_dict"),
         (config(wings=2), r"model\.safetensors: cannot be loaded \(TypeError: .*wings"),
@@ -170,7 +177,14 @@ def test_the_eight_codebooks_of_the_released_models(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("temperature", -0.1), ("text_temperature", "hot"), ("top_k", 0), ("top_k", 2.5), ("text_top_k", True)],
+    [
+        ("temperature", -0.1),
+        ("text_temperature", "hot"),
+        ("temperature", float("nan")),
+        ("top_k", 0),
+        ("top_k", 2.5),
+        ("text_top_k", True),
+    ],
 )
 def test_sampling_that_cannot_be_is_named(name: str, value: Any) -> None:
     with pytest.raises(AgentError, match=f"agent moshi: --model-arg {name}={value!r}: a "):
@@ -181,7 +195,7 @@ def test_devices_and_number_formats() -> None:
     import torch
 
     assert choose_device("moshi", "auto") in ("cpu", "cuda")
-    for wrong in ("gpu", "cuda:99"):
+    for wrong in ("gpu", "meta", "cuda:99"):
         with pytest.raises(AgentError, match=f"--model-arg device={wrong}"):
             choose_device("moshi", wrong)
     assert choose_dtype("moshi", "auto", "cpu") is torch.float32

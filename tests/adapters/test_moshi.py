@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import gc
-import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from adapters.moshi import Moshi
-from dsbeval.agent import Agent, Emission, Interaction
+from adapters.moshi import Moshi, MoshiSession
+from dsbeval.agent import Emission, Interaction
 from dsbeval.conformance import CHECKS
 from dsbeval.dyadic.bridge import run_dyad
 from dsbeval.errors import AgentError
-from dsbeval.host.process import Host
 from dsbeval.ifeval.episode import record_case
-from dsbeval.ifeval.line import Line
 from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
 from dsbeval.ifeval.score import score_recording
-from dsbeval.loading import load_agent
 from dsbeval.recording import read_recording, write_recording
-from tests.adapters.frames import FRAME, Said, converse, noise, play
+from tests.adapters.frames import FRAME, Said, converse, noise, on_the_line, play
 
 SHORTEST_CASE = "IFD-R4-C3-i4-L1"
 
@@ -122,25 +119,6 @@ def test_another_length_is_no_frame(moshi: Moshi, size: int) -> None:
         pytest.raises(AgentError, match=f"heard {size} samples; a frame is 1920 at 24000"),
     ):
         session.step(np.zeros(size, np.float32))
-
-
-def on_the_line(agent: Agent, impulses: tuple[int, ...], frames: int = 8) -> tuple[np.ndarray, list[Emission]]:
-    """Play clicks at session samples over a quiet hiss; return the recorded channel of the agent and what it emitted."""
-    user = np.concatenate(noise(frames)) * np.float32(0.01)
-    user[list(impulses)] = 1000.0  # the tiny codec tells few sounds apart
-    emitted: list[Emission] = []
-    with agent.open("", 3) as session:
-        step = session.step
-
-        def noted(heard: Any) -> Any:
-            emitted.append(step(heard))  # type: ignore[arg-type]
-            return emitted[-1]
-
-        session.step = noted  # type: ignore[method-assign]
-        line = Line(session, agent.capabilities, agent.name)
-        line.say(1, user, 0)
-        line.run_until(user.size)
-    return line.record(user.size + FRAME)[1], emitted
 
 
 def test_the_audio_of_a_frame_lands_at_the_declared_sample(moshi: Moshi) -> None:
@@ -277,6 +255,57 @@ def test_one_session_at_a_time(moshi: Moshi) -> None:
         play(other, noise(1))
 
 
+def test_of_two_threads_that_open_a_session_at_once_one_is_refused(
+    moshi: Moshi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Resetting takes a while, and until it is done the engine has no owner."""
+    reset, together = moshi.engine.reset, threading.Barrier(2)
+
+    def slow() -> None:
+        time.sleep(0.2)
+        reset()
+
+    def opened(seed: int) -> object:
+        together.wait()
+        try:
+            return moshi.open("", seed)
+        except AgentError as error:
+            return str(error)
+
+    expected = converse(moshi, noise(3), seed=1)
+    monkeypatch.setattr(moshi.engine, "reset", slow)
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(opened, (1, 1)))
+    [session] = [one for one in found if isinstance(one, MoshiSession)]
+    assert [one for one in found if one is not session] == [
+        "agent moshi: a session is still open, and a loaded model serves one at a time; close it, or load the agent a second time"
+    ]
+    with session:
+        assert play(session, noise(3)) == expected
+
+
+def test_a_session_that_is_closed_while_it_computes_ends_its_step_first(
+    moshi: Moshi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended, encode = threading.Event(), threading.Event(), moshi.engine.encode
+
+    def slow(frame: Any) -> Any:
+        begun.set()
+        time.sleep(0.2)
+        ended.set()
+        return encode(frame)
+
+    with moshi.open("", 0) as session, ThreadPoolExecutor(1) as threads:
+        monkeypatch.setattr(moshi.engine, "encode", slow)
+        step = threads.submit(session.step, noise(1)[0])
+        begun.wait()
+        session.close()
+        assert ended.is_set()
+        assert isinstance(step.result(), Emission)
+        with pytest.raises(AgentError, match="the session is closed; open another one"):
+            session.step(noise(1)[0])
+
+
 def test_a_closed_agent_says_so(tiny_moshi: Path, place: str) -> None:
     agent = Moshi(str(tiny_moshi), device=place)
     session = agent.open("", 0)
@@ -285,45 +314,6 @@ def test_a_closed_agent_says_so(tiny_moshi: Path, place: str) -> None:
         session.step(noise(1)[0])
     with pytest.raises(AgentError, match="the agent is closed; load it again"):
         agent.open("", 0)
-
-
-def test_a_thousand_frames_keep_memory_flat(moshi: Moshi, place: str, report: Callable[[str], None]) -> None:
-    """Twenty times the context of 50 frames."""
-    frames = noise(20)
-    with moshi.open("", 0) as session:
-        play(session, frames)
-        before, begun = held(place), time.perf_counter()
-        for _ in range(49):
-            play(session, frames)
-        cost_ms = (time.perf_counter() - begun) / 980 * 1000
-        tensors, size = (after - then for after, then in zip(held(place), before, strict=True))
-    report(f"tiny moshi on {place}: {cost_ms:.1f} ms a frame")
-    assert tensors == 0
-    assert size < 4 << 20
-
-
-def held(place: str) -> tuple[int, int]:
-    """Return how many tensors there are and how many bytes are held: of the device, or of this process on Linux."""
-    import torch
-
-    gc.collect()
-    tensors = sum(issubclass(type(found), torch.Tensor) for found in gc.get_objects())
-    if place == "cuda":
-        return tensors, int(torch.cuda.memory_allocated())
-    status = Path("/proc/self/statm")
-    return tensors, int(status.read_text().split()[1]) * 4096 if status.exists() else 0
-
-
-@pytest.fixture
-def report(capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]) -> Callable[[str], None]:
-    """Return what prints a measured figure where it is seen."""
-
-    def printed(line: str) -> None:
-        record_property("measured", line)
-        with capsys.disabled():
-            print(f"\n{line}")  # noqa: T201
-
-    return printed
 
 
 # Whole cases
@@ -342,15 +332,3 @@ def test_a_whole_case_says_that_no_prompt_was_taken(moshi: Moshi, tmp_path: Path
     verdict, row = score_recording(recording)
     assert row["outcome"] == ("passed" if verdict.passed else "failed")
     assert row["caveats"] == ["prompt_not_taken", "past_context"]  # the tiny context is 4 s
-
-
-def test_in_a_process_of_its_own_it_says_the_same(moshi: Moshi, tiny_moshi: Path, place: str, tmp_path: Path) -> None:
-    host = Host(sys.executable, start_s=120, step_s=60)
-    there = load_agent("moshi", {"device": place}, str(tiny_moshi), host=host, log=tmp_path / "host.log")
-    try:
-        assert there.capabilities == moshi.capabilities
-        with pytest.raises(AgentError, match="heard 480 samples"), there.open("", 0) as session:
-            session.step(np.zeros(480, np.float32))
-        assert converse(there, noise(12), seed=5) == converse(moshi, noise(12), seed=5)
-    finally:
-        there.close()

@@ -28,7 +28,7 @@ from dsbeval.ifeval.episode import record_case
 from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
 from dsbeval.ifeval.score import score_recording
 from tests.adapters import tiny_kyutai as tiny
-from tests.adapters.frames import FRAME, converse, noise
+from tests.adapters.frames import FRAME, converse, noise, on_the_line
 from tests.adapters.personaplex_prompts import PROMPTS, TEXT, USER, VOICE
 
 SHORTEST_CASE = "IFD-R4-C3-i4-L1"
@@ -271,6 +271,15 @@ def test_a_voice_that_does_not_fit_is_one_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("kept", [0, 7, 400, -40])
+def test_packed_voices_that_are_cut_off_are_one_line(checkpoint: Path, kept: int) -> None:
+    packed = checkpoint / "voices.tgz"
+    packed.write_bytes(packed.read_bytes()[:kept])
+    with pytest.raises(AgentError, match=r"voices\.tgz: cannot be unpacked \(.*; get it again") as caught:
+        voice_of(checkpoint, "NATF2")
+    assert "\n" not in str(caught.value)
+
+
 def test_audio_is_a_voice_at_a_known_loudness(tiny_personaplex: Path, tmp_path: Path) -> None:
     import pyloudnorm
 
@@ -315,19 +324,36 @@ def test_a_session_after_one_that_broke_in_its_prompt_is_fresh(
     assert converse(personaplex, noise(3), "Be kind.") == expected
 
 
-def test_an_impulse_moves_nothing_before_its_frame_has_ended(personaplex: PersonaPlex) -> None:
-    quiet = noise(6)
-    plain = converse(personaplex, quiet)
-    for frame in (0, 3):
-        loud = [samples.copy() for samples in quiet]
-        loud[frame][0] = 1000.0
-        heard = converse(personaplex, loud)
-        same = [
-            one.audio.tobytes() == other.audio.tobytes()
-            for one, other in zip(plain.emissions, heard.emissions, strict=True)
-        ]
-        assert all(same[:frame])
-        assert not all(same[frame : frame + 3])
+def test_through_the_recorder_audio_lands_where_it_is_declared(personaplex: PersonaPlex) -> None:
+    channel, emitted = on_the_line(personaplex, ())
+    assert not channel[:FRAME].any()
+    for index, emission in enumerate(emitted):
+        start = index * FRAME + personaplex.capabilities.clock_delay
+        np.testing.assert_array_equal(channel[start : start + FRAME], emission.audio)
+
+
+@pytest.mark.parametrize("impulse", [0, 3 * FRAME + 700, 4 * FRAME])
+def test_through_the_recorder_an_impulse_is_heard_in_its_frame_and_not_answered_before_that_has_ended(
+    personaplex: PersonaPlex, monkeypatch: pytest.MonkeyPatch, impulse: int
+) -> None:
+    codes: list[list[list[int]]] = []
+    encode = personaplex.engine.encode
+
+    def noted(frame: Any) -> Any:
+        out = encode(frame)
+        codes[-1].append(out.flatten().tolist())
+        return out
+
+    monkeypatch.setattr(personaplex.engine, "encode", noted)
+    channels = []
+    for clicks in ((), (impulse,)):
+        codes.append([])
+        channels.append(on_the_line(personaplex, clicks)[0])
+    frame = impulse // FRAME
+    assert [one != other for one, other in zip(*codes, strict=True)].index(True) == frame
+    before = (frame + 1) * FRAME
+    assert channels[0][:before].tobytes() == channels[1][:before].tobytes()
+    assert channels[0][before:].tobytes() != channels[1][before:].tobytes()
 
 
 def test_a_whole_case_and_a_conversation(personaplex: PersonaPlex, tiny_moshi: Path, place: str) -> None:

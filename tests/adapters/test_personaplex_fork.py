@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from adapters.personaplex import PersonaPlex
@@ -21,7 +22,7 @@ from adapters.personaplex.voices import Voice
 from dsbeval.conformance import CHECKS
 from dsbeval.errors import AgentError
 from tests.adapters import tiny_kyutai as tiny
-from tests.adapters.frames import FRAME, converse, noise, play
+from tests.adapters.frames import FRAME, converse, noise, on_the_line, play
 from tests.adapters.personaplex_prompts import PROMPTS, TEXT, USER, VOICE
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "personaplex" / "tokens.json"
@@ -50,6 +51,16 @@ def fork(tmp_path_factory: pytest.TempPathFactory, place: str) -> Iterator[Perso
 def test_it_declares_that_its_frames_come_a_call_late(fork: PersonaPlex) -> None:
     assert fork.package.name == "moshi 0.1.0 (PersonaPlex fork)"
     assert (fork.capabilities.output_delay, fork.capabilities.clock_delay, fork.capabilities.frame) == (0, 0, FRAME)
+
+
+def test_through_the_recorder_audio_lands_where_it_is_declared(fork: PersonaPlex) -> None:
+    """Its frame t-1, returned for the user's frame t, begins with that frame: no answer to it, and none is due earlier."""
+    channel, emitted = on_the_line(fork, ())
+    for index, emission in enumerate(emitted):
+        np.testing.assert_array_equal(channel[index * FRAME : (index + 1) * FRAME], emission.audio)
+    clicked, _ = on_the_line(fork, (3 * FRAME,))
+    assert channel[: 4 * FRAME].tobytes() == clicked[: 4 * FRAME].tobytes()
+    assert channel[4 * FRAME :].tobytes() != clicked[4 * FRAME :].tobytes()
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -306,6 +306,20 @@ def test_a_folder_is_resumed_with_another_partner_and_nothing_is_recorded_again(
     assert resumed.summary["dyadic"]["models"] == sorted([spec, "silent", "echo"])
 
 
+def test_a_partner_of_models_toml_may_come_later_and_may_not_change(pytester: pytest.Pytester) -> None:
+    def resumed(options: str, *partners: str, more: tuple[str, ...] = ("--resume",)) -> Inner:
+        (pytester.path / "some.toml").write_text(f'[far]\nagent = "echo"\noptions = {options}\n')
+        args = (f"--models={pytester.path / 'some.toml'}", "--model=silent", "--tasks=T4-2", "--limit=1")
+        return dyads(pytester, *args, *(f"--partner={partner}" for partner in partners), *more)
+
+    resumed("{}", "silent", more=())
+    joined = resumed("{gain = 0.5}", "far")
+    assert outcomes(joined)["cases"] == 2, joined.out + joined.err
+    assert joined.summary["fingerprint"]["dyadic"]["partners"] == {"far": {"agent": "echo", "args": {"gain": 0.5}}}
+    other = resumed("{gain = 0.25}", "silent", "far")
+    assert "was made with another partner far; name another folder" in other.out + other.err
+
+
 def test_both_benchmarks_share_a_run_folder(pytester: pytest.Pytester) -> None:
     args = ("--model=silent", "--levels=L0", "--limit=2")
     alone = run(pytester, *args, run_dir=pytester.path / "alone")

@@ -104,6 +104,7 @@ def joined(
         {"dyadic": {"medium": "text", "words": 240}},
         {"agent": "c", "agent_args": {"voice": "x"}},
         {"agent": "a", "partner": "c"},
+        {"agent": "a", "partner": "c", "dyadic": {"partners": {"c": {"agent": "d", "args": {"voice": "x"}}}}},
         {"agent": "a", "cases": ("DYA-T4-2-01-ab-oA-r1@b",), "partner": "b", "dyadic": {"window_s": 120}},
     ],
 )
@@ -124,6 +125,14 @@ def test_runs_that_differ_in_nothing_that_matters_are_joined(tmp_path: Path, fie
         ({"agent_args": {"voice": "x"}}, "b in .*other has other arguments or another checkpoint than in .*own"),
         ({"checkpoint": {"name": "c.pt", "sha256": "1"}}, "b in .*other has other arguments or another checkpoint"),
         ({"agent": "c", "partner": "b", "dyadic": {"partner_args": {"voice": "x"}}}, "b in .*other has other arguments"),
+        (
+            {"agent": "c", "partner": "b", "dyadic": {"partners": {"b": {"agent": "b", "args": {"voice": "x"}}}}},
+            "b in .*other has other arguments",
+        ),
+        (
+            {"agent": "c", "partner": "b", "dyadic": {"partner_checkpoints": {"b": {"name": "c.pt", "sha256": "1"}}}},
+            "b in .*other has other arguments or another checkpoint",
+        ),
         (
             {"agent": "a", "partner": "b", "cases": tuple(OWN)},
             r"own and .*other both hold DYA-T4-2-01-ab-oA-r1@b of a; a conversation counts once",

@@ -97,6 +97,8 @@ def test_an_environment_that_is_not_what_a_model_needs_is_one_line_before_the_ru
     lacking = run(pytester, "--model=cascade", f"--model-arg=host.python={numpy_only}")
     assert "cascade needs hibari-tts==0.2.1, which is not installed; needs pocketsphinx" in one_line(lacking)
     assert f"in {numpy_only}; dsbeval doctor cascade says what is missing" in one_line(lacking)
+    unweighted = run(pytester, "--model=personaplex")
+    assert "--checkpoint: personaplex needs one; give nvidia/personaplex-7b-v1" in one_line(unweighted)
 
 
 # Devices
