@@ -9,14 +9,15 @@ JOBS ?= 2
 setup: $(STAMP)
 
 # moshi --no-deps: it runs with the pinned torch and numpy, but was released with pins below them, which pip would not join.
+# --no-compile: Python compiles what is imported when it is; compiling everything takes longer than the rest.
 # --clear: an installation that was broken off leaves an environment that pip cannot mend.
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps speech-to-speech==1.1.0 \
+	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --no-deps speech-to-speech==1.1.0 \
 	  || echo "speech-to-speech 1.1.0 could not be had: tests/adapters/test_realtime_peer.py will be skipped"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps moshi==0.2.13
+	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --no-deps moshi==0.2.13
 	@touch $@
 
 # A failed probe is a finding about the agent, not a fault of the demo: only an exit status above 1 is.

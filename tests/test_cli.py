@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +23,13 @@ def dsbeval(*args: str) -> Result:
 
 
 @pytest.fixture
-def yielding(pytester: pytest.Pytester) -> Path:
-    """A run of the oracle over three barge-ins: it yields about 0.2 s after the user comes in."""
-    inner = run(pytester, "--model=oracle", "--levels=L0", "--roles=R1,R2,R3", "--probes=C3")
-    assert inner.counts["passed"] == 3
-    return inner.run_dir
+def yielding(pytester: pytest.Pytester, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the oracle over three barge-ins: it yields about 0.2 s after the user comes in. Made once, and copied."""
+    kept = tmp_path_factory.getbasetemp() / "yielding"
+    if not kept.exists():
+        inner = run(pytester, "--model=oracle", "--levels=L0", "--roles=R1,R2,R3", "--probes=C3", run_dir=kept)
+        assert inner.counts["passed"] == 3
+    return Path(shutil.copytree(kept, pytester.path / "run"))
 
 
 def test_score_gives_the_same_summary_from_the_recordings_alone(yielding: Path) -> None:
