@@ -7,6 +7,7 @@ from typing import Any
 
 from dsbeval.ifeval.pack import LEVELS
 from dsbeval.judge.contract import is_offline
+from dsbeval.stats import SMALL_N
 from reports.dyad_tables import TASK_NAMES
 from reports.html import notices
 from reports.html.page import Part, Ref
@@ -87,7 +88,8 @@ def _ifeval(summary: Mapping[str, Any]) -> list[str]:
         overall = table["pas"]["overall"]
         if overall["n"]:
             mark = " (a proxy, not comparable with a language model)" if is_offline(judge) else ""
-            limits = "" if overall["ci95"] is None else f" [{overall['ci95'][0]:.1f}, {overall['ci95'][1]:.1f}]"
+            few = overall["ci95"] is None or overall["n"] < SMALL_N
+            limits = "" if few else f" [{overall['ci95'][0]:.1f}, {overall['ci95'][1]:.1f}]"
             lines += [f"PAS {overall['mean']:.1f}{limits}, n {overall['n']}; judge {_plain(judge)}{mark}", ""]
     return lines + _broken(summary["errors"])
 

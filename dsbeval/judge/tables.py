@@ -77,7 +77,9 @@ def _mean(cell: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _interval(cell: Mapping[str, Any], scale: float = 1) -> str:
-    return "" if cell["ci95"] is None else f" {scale * cell['ci95'][0]:.1f} to {scale * cell['ci95'][1]:.1f}"
+    if cell["ci95"] is None or cell["n"] < SMALL_N:  # over a few cases it would look surer than anything is
+        return ""
+    return f" {scale * cell['ci95'][0]:.1f} to {scale * cell['ci95'][1]:.1f}"
 
 
 def _figure(value: float | None, percent: bool = False) -> str:

@@ -87,13 +87,16 @@ def rate(cell: Ref | None, href: str | None = None) -> dict[str, Any]:
 
 
 def mean(cell: Ref | None, form: str = "f1", name: str = "mean") -> dict[str, Any]:
-    """Return a table cell of a mean: value, interval, n."""
+    """Return a table cell of a mean: value, interval (of few none), n."""
     if cell is None or cell.value is None or cell.value.get(name) is None:
         return {"p": []}
     if cell.change:
         return {"p": [cell[name].number(form)], "tone": "change"}
     parts: Parts = [cell[name].number(form)]
-    return {"p": [*parts, *interval(cell, form), " ", {"small": ["n ", cell["n"].number("int")]}]}
+    limits = (
+        interval(cell, form) if cell["n"].value >= SMALL_N else []
+    )  # over a few it would look surer than anything is
+    return {"p": [*parts, *limits, " ", {"small": ["n ", cell["n"].number("int")]}]}
 
 
 def gap_cell(gap: Ref, of: Mapping[str, Ref]) -> dict[str, Any]:
