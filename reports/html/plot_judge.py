@@ -12,6 +12,10 @@ from reports.html.plots import HAIR, INK, MARKERS, MUTED, SERIES, drawing, legen
 PROFILE = ("directive_wins", "persona_wins", "balanced", "incoherent")
 
 
+NAME_WIDTH, NAME_HEIGHT = 0.25, 5.0
+"""Room that a name takes in the plane, as a rate and in points of PAS."""
+
+
 def pas(runs: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     """Return PAS by level."""
     levels = [level for level in LEVELS if any(level in table["pas"]["by_level"] for _, table in runs)]
@@ -30,23 +34,27 @@ def pas(runs: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
         return svg()
 
 
+def _apart(names: Sequence[tuple[float, float, str]]) -> list[tuple[float, float, str]]:
+    """Return names with their places, those that would lie on each other one above the other."""
+    out: list[tuple[float, float, str]] = []
+    for x, y, name in sorted(names, key=lambda entry: entry[1]):
+        below = [other for at, other, _ in out if abs(at - x) < NAME_WIDTH]
+        out.append((x, max([y, *(other + NAME_HEIGHT for other in below)]), name))
+    return out
+
+
 def plane(runs: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     """Return IAS against PAS, level by level, over the published systems."""
     with drawing("plane", 440, 300) as (figure, svg):
         axes = figure.subplots()
         drawn = False
+        names: list[tuple[float, float, str]] = []
         for model in published.MODELS:
             xs, ys = ([table[model][level] for level in LEVELS] for table in (published.IAS, published.PAS))
             axes.plot([x / 100 for x in xs], ys, color=MUTED, marker=".", ms=5, lw=0, alpha=0.45)
-            axes.annotate(
-                model,
-                (sum(xs) / len(xs) / 100, sum(ys) / len(ys)),
-                (0, 0),
-                textcoords="offset points",
-                fontsize=9,
-                color=MUTED,
-                ha="center",
-            )
+            names.append((sum(xs) / len(xs) / 100, sum(ys) / len(ys), model))
+        for x, y, model in _apart(names):
+            axes.annotate(model, (x, y), fontsize=9, color=MUTED, ha="center")
         for k, (name, table) in enumerate(runs):
             mine = [
                 (level, cell["ias_reactive"]["rate"], cell["pas"]["mean"]) for level, cell in table["ias_pas"].items()
