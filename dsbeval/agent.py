@@ -6,6 +6,7 @@ An adapter only translates. The harness resamples, buffers and times; it calls, 
     with agent.open(prompt, seed) as session:      a fresh state each time
         session.step(frame) -> Emission    one frame at the declared input rate, again and again
         session.finish() -> Emission       once, after the last frame: a turn-based agent answers here
+        session.cut_off() -> Emission      instead, where nobody is left to hear an answer: a conversation whose window is over
 
 Conventions
 -----------
@@ -151,6 +152,14 @@ class Session(ABC):
 
     def finish(self) -> Emission | Sequence[Emission]:
         """Return what the agent says once the user side has ended; called once, after the last step."""
+        return NOTHING
+
+    def cut_off(self) -> Emission | Sequence[Emission]:
+        """Return what is known only now of what was said; called once, instead of :meth:`finish`, where nothing more is heard.
+
+        The words of a recogniser that waits for the end of an utterance, with negative offsets, as of ``finish``. It is also the
+        place to raise what can only be told of a whole session: that a service spoke, and of nothing that is known here.
+        """
         return NOTHING
 
     def facts(self) -> Mapping[str, Any]:

@@ -179,6 +179,15 @@ def an_unfinished_session_leaves_nothing_behind(agent: Agent) -> None:
 
 
 @check
+def a_conversation_may_be_cut_off(agent: Agent) -> None:
+    """Where nobody is left to hear an answer, what is still told keeps the contract, and asks for no audio to be heard."""
+    with open_session(agent, "You are brief.", 5) as session:
+        converse(agent, session, user_audio()[: RATE + RATE // 3], finish=False)
+        told = Heard(check_emissions(session.cut_off(), agent.capabilities, agent.name))
+    _require(agent.capabilities.text or not told.text, f"{agent.name}: cut_off gives text but text=False is declared")
+
+
+@check
 def equal_seeds_give_equal_bytes(agent: Agent) -> None:
     """Prompt, seed and input decide everything; an agent that cannot promise that declares seed=False."""
     if not agent.capabilities.seed:

@@ -275,6 +275,10 @@ class FActorSession(Session):
         """Return the words of what was still being said."""
         return Emission(text=self._transcript.finish())
 
+    def cut_off(self) -> Emission:
+        """Return the same: they were heard."""
+        return self.finish()
+
     def facts(self) -> dict[str, Any]:
         """Return how the model was run, and the frames before which it marked a backchannel or an interruption of its own."""
         return self._declared | {"marks": [{"frame": frame, "mark": mark} for frame, mark in self._marked]}

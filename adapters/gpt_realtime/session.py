@@ -63,6 +63,10 @@ class ServiceSession(Session):
             raise self._counted(error) from None
         return ()
 
+    def cut_off(self) -> Sequence[Emission]:
+        """As at the end: what was written and not said is no silence."""
+        return self.finish()
+
     def _take(self) -> Sequence[Emission]:
         out: list[Emission] = []
         for at, event in self._link.arrivals():

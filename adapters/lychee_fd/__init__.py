@@ -134,6 +134,10 @@ class LycheeSession(Session):
         self._collector.check_spoken(_wire.now())
         return out
 
+    def cut_off(self) -> Sequence[Emission]:
+        """As at the end: a session that was not understood is no silence."""
+        return self.finish()
+
     def _arrived(self) -> Sequence[Emission]:
         for event in self._stream.arrived():
             self._collector.add(event)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 from dsbeval import paired
 from dsbeval.compare.alike import check_alike, shown, unlike
@@ -208,9 +208,6 @@ def _pair_counts(base: Side, new: Side, pairs: Sequence[Pair]) -> dict[str, int]
     both = {(row["id"], row["item"]) for row, _ in pairs}
     counted = [{(row["id"], row["item"]) for row in side.rows if _counts(row)} for side in (base, new)]
     return {"both": len(both), "base_only": len(counted[0] - both), "new_only": len(counted[1] - both)}
-
-
-Way = Literal["to_fail", "to_pass"]
 
 
 def by_action(found: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -8,7 +8,8 @@ Conventions
 * *Lead-in*: what the side that does not open would begin to say in the first ``lead_in_s`` is dropped with its text; it
   is stepped and hears all the while.
 * The conversation ends with the window, or in the tick in which the last thing that a finished agent said has been
-  heard. ``finish()`` is not called: nobody could hear the answer.
+  heard. Then ``cut_off()`` is called and not ``finish()``: nobody could hear an answer, but words of what was heard may be
+  known only now.
 * The two steps of a tick are independent and run at the same time, each in a thread of its own. Where they run changes no
   byte. One object on both sides is stepped in turn: the contract does not say that an agent may be used from two threads.
 * Chunked agents: frames gather until a chunk is whole, the chunk is worked on while the ticks go on, and the bridge waits
@@ -113,6 +114,8 @@ def run_dyad(
     with _opened(sides, dict(zip(SIDES, prompts, strict=True)), dict(zip(SIDES, seeds, strict=True)), brief):
         waits = _converse(sides, pace, ticks, paced=paced)
         length = _length(sides, ticks)
+        for side in sides.values():
+            side.cut_off(length)
         facts = {
             **(meta or {}),
             "opener": opener,

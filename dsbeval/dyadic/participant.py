@@ -152,6 +152,22 @@ class Participant:
 
         self._session = self._result(self._call(opened))
 
+    def cut_off(self, now: int) -> None:
+        """End the conversation at ``now``: take the words that are known only then. Raises :class:`SideError`.
+
+        Steps under way are waited for, so that what the session tells of itself does not depend on how long they took; what they
+        return would be heard after the end.
+        """
+        while self._under_way:
+            self._result(self._under_way.popleft()[1])
+        for emission in self._result(self._call(self._cut_off)):
+            self.voice.accept(emission, now)
+
+    def _cut_off(self) -> tuple[Emission, ...]:
+        if self._hung_up or self._session is None:
+            return ()
+        return check_emissions(self._session.cut_off(), self._capabilities, self.agent.name)
+
     def close(self) -> None:
         """Close the session and end the thread. Raises :class:`SideError`."""
         session, self._session = self._session, None

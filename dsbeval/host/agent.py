@@ -302,6 +302,10 @@ class HostedSession(Session):
         """Return the agent's answer at the end."""
         return self._ask(Kind.FINISH, NO_AUDIO, "in its answer at the end")
 
+    def cut_off(self) -> Emission | Sequence[Emission]:
+        """Return what is known only at the end."""
+        return self._ask(Kind.CUT_OFF, NO_AUDIO, "when it was cut off")
+
     def facts(self) -> Mapping[str, Any]:
         """Return what the agent's own session tells for rec.json; of one that is lost, nothing."""
         if self._closed or not self._agent.holds(self._process):

@@ -35,6 +35,7 @@ class Server:
             Kind.OPEN: self._open,
             Kind.STEP: self._step,
             Kind.FINISH: self._finish,
+            Kind.CUT_OFF: self._cut_off,
             Kind.FACTS: self._facts,
             Kind.USAGE: self._usage,
             Kind.CLOSE: self._close,
@@ -100,6 +101,9 @@ class Server:
 
     def _finish(self, message: Message) -> Answer:
         return self._checked(self._sessions[message.session].finish())
+
+    def _cut_off(self, message: Message) -> Answer:
+        return self._checked(self._sessions[message.session].cut_off())
 
     def _close(self, message: Message) -> Answer:
         session = self._sessions.pop(message.session)

@@ -25,7 +25,7 @@ import numpy as np
 from dsbeval.agent import NO_AUDIO, Emission, TextToken
 from dsbeval.audio import Signal
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Changes whenever a message changes."""
 
 MAGIC = b"DSBH"
@@ -60,6 +60,7 @@ class Kind(IntEnum):
     ERROR = 10
     FACTS = 11
     USAGE = 12
+    CUT_OFF = 13
 
 
 _KINDS = frozenset(Kind)

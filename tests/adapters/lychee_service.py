@@ -182,8 +182,8 @@ class Lychee:
         handler.send_response(200)
         handler.send_header("content-type", "text/event-stream; charset=utf-8")
         handler.send_header("transfer-encoding", "chunked")
+        self._listening.add(number)  # before the client can know it: its first chunk may come at once
         handler.end_headers()
-        self._listening.add(number)
         for line in self._plan(number).get(-1, []):
             self._queues[number].put(line)
         with suppress(OSError):  # the client may leave

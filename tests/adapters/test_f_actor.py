@@ -358,6 +358,20 @@ def test_two_of_them_hold_a_conversation(folder: Path, place: str) -> None:
     assert {side["answered_after"] for side in found.meta["sides"].values()} == {1920}
 
 
+def test_what_is_being_said_when_the_window_closes_is_in_the_transcript(folder: Path) -> None:
+    heard: list[float] = []
+
+    def recogniser(audio: Signal) -> list[tuple[str, float]]:
+        heard.append(audio.size / 16_000)
+        return [("begun", 0.0), ("unheard", audio.size / 16_000 - 0.01)]
+
+    found = run_dyad(tiny(folder, recogniser=recogniser), tiny(folder), ("", ""), (1, 2), window_s=2.4, lead_in_s=0.0)
+    assert heard[-1] > 0.5  # it speaks without a pause
+    assert found.text_a[-1].text.strip() == "begun"
+    begun = found.length + 1920 - round(heard[-1] * CLOCK)  # frames are answered a frame later
+    assert found.text_a[-1].sample == pytest.approx(begun, abs=2)
+
+
 # Faults
 
 

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 from websockets.asyncio.server import ServerConnection
 
+from adapters.controls import Silent
 from adapters.gpt_live import SILENT_TEXT_S, GptLive
 from adapters.gpt_realtime import GptRealtime
 from dsbeval.agent import Interaction
 from dsbeval.audio import RATE
 from dsbeval.conformance import CHECKS
 from dsbeval.dyadic.bridge import run_dyad
+from dsbeval.dyadic.participant import SideError
 from dsbeval.errors import AgentError, DsbevalError, SessionLostError
 from tests.adapters.live_server import Line, LiveServer
 from tests.adapters.realtime_server import Answer, Plan, RealtimeServer
@@ -221,6 +223,11 @@ def test_two_services_talk_to_each_other_in_real_time() -> None:
         assert spoken["b"][0][0] > spoken["a"][0][1]  # it answers when the other has ended
 
     at_once({playback: functools.partial(converse, playback) for playback in ("raw", "client")})
+
+
+def test_a_side_that_only_writes_is_an_error_of_the_conversation_and_not_silence() -> None:
+    with LiveServer([WRITTEN]) as desk, pytest.raises(SideError, match=r"^side a: .* a transcript but no audio"):
+        run_dyad(GptLive(base_url=desk.base_url), Silent(), ("", ""), (1, 2), window_s=SILENT_TEXT_S + 0.8)
 
 
 def test_the_conformance_suite_is_passed() -> None:

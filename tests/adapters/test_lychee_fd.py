@@ -199,7 +199,8 @@ def test_a_session_is_stopped_once() -> None:
     assert service.stopped == [0]
 
 
-def test_a_service_of_another_version_is_not_taken_for_a_silent_one() -> None:
+@pytest.mark.parametrize("end", ["finish", "cut_off"])
+def test_a_service_of_another_version_is_not_taken_for_a_silent_one(end: str) -> None:
     lines: list[Line] = [
         ("frame_audio", {"protocol_version": "realtime_unified_v1"}),
         ("frame_text", {}),
@@ -209,7 +210,7 @@ def test_a_service_of_another_version_is_not_taken_for_a_silent_one() -> None:
         session.step(QUIET)
         time.sleep(0.1)
         with pytest.raises(AgentError, match=r"only events that are not known here \(frame_audio, frame_text\)"):
-            session.finish()
+            getattr(session, end)()
 
 
 # Faults

@@ -60,6 +60,9 @@ class FaultySession(Session):
                 return Emission(text=(TextToken("hello"),))
         return Emission(heard)
 
+    def cut_off(self) -> Emission:
+        return Emission(text=(TextToken("hello"),)) if self.fault == "tells" else Emission()
+
     def close(self) -> None:
         if self.closed and self.fault == "closes":
             raise RuntimeError("already closed")
@@ -76,6 +79,7 @@ class FaultySession(Session):
         ("nan", "every_frame_is_answered_within_the_contract", "NaN or infinite value at sample 0"),
         ("rate", "every_frame_is_answered_within_the_contract", "16000 Hz but capabilities.output_rate is 24000 Hz"),
         ("text", "every_frame_is_answered_within_the_contract", "declares text=False"),
+        ("tells", "a_conversation_may_be_cut_off", "text=False is declared"),
         ("writes", "a_frame_is_heard_and_not_changed", "copy it first"),
         ("reuses", "an_emission_is_not_changed_later", "return a copy"),
         ("leaks", "an_unfinished_session_leaves_nothing_behind", "fresh state"),

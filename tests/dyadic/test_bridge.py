@@ -22,8 +22,8 @@ from dsbeval.dyadic.bridge import run_dyad
 from dsbeval.dyadic.ear import TICK, lateness
 from dsbeval.dyadic.participant import PrivilegedDyadAgent, SideError
 from dsbeval.dyadic.record import DyadRecording, read_dyad, write_dyad
-from dsbeval.errors import DsbevalError, OptionError, RunError
-from dsbeval.recording import read_recording
+from dsbeval.errors import AgentError, DsbevalError, OptionError, RunError
+from dsbeval.recording import TimedText, read_recording
 from dsbeval.speech.bank import load_bank
 from dsbeval.turns import Endpointed
 
@@ -365,6 +365,54 @@ def test_text_after_the_end_was_not_heard() -> None:
     assert [token.text for token in recording.text_a] == ["in ", "time "]
 
 
+def cut_off_with(told: Callable[[int], Emission], **agent: Any) -> Scripted:
+    """An agent whose sessions return something when they are cut off, told how many steps they had."""
+
+    class CutOff(Scripted):
+        def open(self, prompt: str, seed: int) -> Session:
+            super().open(prompt, seed)
+
+            class Told(_ScriptedSession):
+                def facts(self) -> dict[str, Any]:
+                    return {"steps": self.index + 1}
+
+                def cut_off(self) -> Emission:
+                    self.agent.threads.add(threading.get_ident())
+                    return told(self.index + 1)
+
+            return Told(self)
+
+    return CutOff(**agent)
+
+
+def test_words_that_are_known_only_at_the_end_are_kept_where_they_were_heard() -> None:
+    words = (TextToken("muted", -3.5), TextToken("late", -0.5), TextToken("unheard", 0.5))
+    recording = dyad(Scripted(), cut_off_with(lambda _: Emission(impulse().audio, words)), lead_in_s=1.5)
+    assert [(token.text, token.sample) for token in recording.text_b] == [("late", recording.length - RATE // 2)]
+    assert not recording.b.any()
+    # They count from where more audio would be heard: the answer to the last frame is still to come.
+    spoken = dyad(cut_off_with(lambda _: Emission(text=words), script=saying), Scripted())
+    late = [token for token in spoken.text_a if token.text != "word "]
+    assert late[-1] == TimedText(spoken.length + TICK - RATE // 2, "late")
+
+
+def test_one_who_has_hung_up_is_not_cut_off_and_its_partner_is() -> None:
+    hung_up = cut_off_with(lambda _: Emission(text=(TextToken("more", -0.2),)), script=at(3, Emission(done=True)))
+    partner = cut_off_with(lambda steps: Emission(text=(TextToken(f"{steps} steps", -0.08),)))
+    recording = dyad(hung_up, partner)
+    assert (recording.text_a, [token.text for token in recording.text_b]) == ((), ["4 steps"])
+
+
+def test_a_session_that_tells_of_a_fault_when_it_is_cut_off_is_an_error_of_its_side() -> None:
+    def not_understood(_: int) -> Emission:
+        raise AgentError("agent scripted: sent only events that are not known here")
+
+    a, b = Scripted(), cut_off_with(not_understood)
+    with pytest.raises(SideError, match=r"^side b: agent scripted: sent only events that are not known here$"):
+        dyad(a, b)
+    assert (a.closed, b.closed) == (1, 1)
+
+
 def test_done_ends_the_conversation_when_the_last_words_have_been_heard() -> None:
     partner = Scripted(saying)
     farewell = at(5, Emission(np.full(3 * TICK + 10, 0.3, np.float32), (TextToken("bye"),), done=True))
@@ -555,6 +603,30 @@ def test_a_chunked_agent_that_is_done_is_not_stepped_again_though_chunks_are_und
     assert len(agent.heard) == 1
     assert events(recording, "agent_done")[0]["sample"] == 4 * RATE
     assert recording.length == 50 * TICK
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.1])
+def test_what_a_chunked_agent_tells_of_itself_does_not_hang_on_how_long_its_last_chunk_takes(pause: float) -> None:
+    def slow(index: int, heard: Signal) -> Emission:
+        time.sleep(pause if index == 3 else 0)
+        return Emission()
+
+    told = cut_off_with(lambda steps: Emission(text=(TextToken(f"{steps}", -0.1),)), script=slow, shape=chunked(4))
+    recording = dyad(Scripted(), told)
+    assert recording.meta["sides"]["b"]["session"] == {"steps": 4}
+    assert [token.text for token in recording.text_b] == ["4"]
+    assert len(told.threads) == 1
+
+
+def test_a_chunk_that_breaks_after_the_last_answer_was_heard_is_an_error_all_the_same() -> None:
+    def broken(index: int, heard: Signal) -> Emission:
+        if index == 3:
+            time.sleep(0.05)
+            raise RuntimeError("out of memory")
+        return Emission()
+
+    with pytest.raises(SideError, match=r"^side b: agent scripted: RuntimeError: out of memory"):
+        dyad(Scripted(), Scripted(broken, chunked(4)))
 
 
 def test_measured_latency_charges_each_side_for_itself() -> None:

@@ -48,6 +48,9 @@ class NoiseSession(Session):
     def finish(self) -> Emission:
         return Emission(np.full(7, self._level, np.float32))
 
+    def cut_off(self) -> Emission:
+        return Emission(text=(TextToken(f"{self._memory:.3f}", -0.25),))
+
 
 class Many(Noise):
     """Returns several emissions that use every field."""

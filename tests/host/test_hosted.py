@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dsbeval.agent import Agent, Emission, Usage
+from dsbeval.agent import Agent, Emission, Usage, check_emissions
 from dsbeval.audio import RATE
 from dsbeval.conformance import CHECKS, Heard, converse, open_session, user_audio
 from dsbeval.errors import AgentError, OptionError, SessionLostError
@@ -109,6 +109,15 @@ def test_two_sessions_may_be_open_at_once(hosted: HostedFactory) -> None:
         last = one.finish()
         assert isinstance(last, Emission)
     assert contents(Heard((*said, last))) == alone
+
+
+def test_cut_off_it_tells_the_same_as_in_process(hosted: HostedFactory) -> None:
+    told = []
+    for agent in (hosted("Noise"), Noise()):
+        with agent.open("", 1) as session:
+            session.step(user_audio()[RATE : RATE + FRAME])
+            told.append(contents(Heard(check_emissions(session.cut_off(), agent.capabilities, agent.name))))
+    assert told[0] == told[1]
 
 
 def test_a_turn_based_agent_is_wrapped_on_this_side(hosted: HostedFactory, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def head(
     ("data", "message"),
     [
         (b"Downloading shards: 100%|####", r"no message \(b'Downloading "),
-        (head(version=9), "protocol 9, and this is protocol 2"),
+        (head(version=9), "protocol 9, and this is protocol 3"),
         (head(kind=99), "kind 99"),
         (head(text=1 << 30), "makes no sense"),
         (head(samples=0xFFFFFFFC), "makes no sense"),

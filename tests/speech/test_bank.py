@@ -73,9 +73,16 @@ def test_the_bank_is_what_its_texts_say(hibari: Engine, tmp_path: Path) -> None:
     assert build_bank(hibari, tmp_path) == [entry.id for entry in file.entries]
     again = load_bank(tmp_path)
     for name, utterance in load_bank().items():
-        assert utterance.words == again[name].words
-        # the codec's decoder may differ in the last bits between machines, not more
-        assert np.abs(utterance.audio - again[name].audio).max() < 0.02
+        # Another processor computes the network to other last bits: pitch then runs to another phase, and a duration that lies
+        # between two frames may be rounded to the other one. What is said, when and how loud stays.
+        assert [word.word for word in utterance.words] == [word.word for word in again[name].words]
+        times = [np.array([(word.start, word.end) for word in found.words]) for found in (utterance, again[name])]
+        assert np.abs(times[0] - times[1]).max() < 0.05 * RATE
+        assert abs(level_db(utterance.audio) - level_db(again[name].audio)) < 0.2
+
+
+def level_db(audio: Signal) -> float:
+    return float(10 * np.log10(np.mean(np.square(audio, dtype=np.float64))))
 
 
 def test_a_changed_line_is_rendered_alone(hibari: Engine, tmp_path: Path) -> None:
