@@ -5,13 +5,15 @@ Conventions
 * Tidy: what a figure is of stands in columns of names (level, action, model ...), so a table can be filtered and pivoted.
 * A rate has its n and, where there is one, its 95 % interval. What is not known is empty, never 0.
 * A table without rows is not written.
+* Tables of conversations say whose answers their scores are from (``judge``: the run's own, and each that was asked after it)
+  and whether the conversations were had in speech or in writing (``medium``).
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +32,10 @@ def tables(summary: Mapping[str, Any]) -> dict[str, Table]:
     found = {**_common(summary), **_judges(summary.get("judges", {}))}
     if "ifeval" in summary:
         found |= _ifeval(summary["ifeval"])
-    if summary.get("dyadic", {}).get("matrices"):
-        found |= _dyadic(summary["dyadic"])
+    for judge, medium, data in _conversations(summary):
+        for name, (head, rows) in _dyadic(data).items():
+            whole = found.setdefault(name, (("judge", "medium", *head), []))
+            whole[1].extend([judge, medium, *row] for row in rows)
     return {name: table for name, table in found.items() if table[1]}
 
 
@@ -178,6 +182,17 @@ def _judges(judges: Mapping[str, Mapping[str, Any]]) -> dict[str, Table]:
     }
 
 
+def _conversations(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield the analyses of conversations by who judged them and by how they were had."""
+    own = summary.get("dyadic", {})
+    judged = {judge: data["dyadic"] for judge, data in summary.get("judged", {}).items()}
+    for judge, data in {", ".join(own.get("judges", ())): own, **judged}.items():
+        if data.get("matrices"):
+            yield judge, "speech", data
+        if "text" in data:
+            yield judge, "text", data["text"]
+
+
 def _matrices(found: Mapping[str, Mapping[str, Any]]) -> list[list[Any]]:
     return [
         [name, model, partner, value, matrix["n"][i][j], *(matrix["ci95"][i][j] or (None, None))]
@@ -190,30 +205,32 @@ def _matrices(found: Mapping[str, Mapping[str, Any]]) -> list[list[Any]]:
 
 def _dyadic(data: Mapping[str, Any]) -> dict[str, Table]:
     cell = ("model", "partner", "value", "n", "ci95_low", "ci95_high")
-    curves = [(event, model, curve) for event, models in data["survival"].items() for model, curve in models.items()]
+    curves = [
+        (event, model, curve) for event, models in data.get("survival", {}).items() for model, curve in models.items()
+    ]
     factors = [
         [task, model, factor, *_estimate(estimate)]
-        for task, models in data["factors"].items()
+        for task, models in data.get("factors", {}).items()
         for model, found in models.items()
         if model != "acted"
         for factor, estimate in found.items()
     ]
     windows = [
         [task, window, model, kind, *_estimate(estimate)]
-        for task, by_window in data["windows"].items()
+        for task, by_window in data.get("windows", {}).items()
         for window, models in by_window.items()
         for model, found in models.items()
         for kind, estimate in found.items()
         if estimate is not None
     ]
     return {
-        "dyad_scores": (("task", *cell), _matrices(data["matrices"])),
-        "dyad_turn_taking": (("measure", *cell), _matrices(data["turn_taking"])),
+        "dyad_scores": (("task", *cell), _matrices(data.get("matrices", {}))),
+        "dyad_turn_taking": (("measure", *cell), _matrices(data.get("turn_taking", {}))),
         "dyad_variance": (
             ("of", "term", "eta2", "sd"),
             [
                 [name, term, share, (found["sd"] or {}).get(term)]
-                for family in data["variance"].values()
+                for family in data.get("variance", {}).values()
                 for name, found in family.items()
                 if "eta2" in found
                 for term, share in found["eta2"].items()
@@ -237,13 +254,13 @@ def _dyadic(data: Mapping[str, Any]) -> dict[str, Table]:
         "dyad_factors": (("task", "model", "factor", *ESTIMATE), factors),
         "dyad_balance": (
             ("task", *ESTIMATE, "of", "over"),
-            [[task, *_estimate(found), found["of"], found["over"]] for task, found in data["balance"].items()],
+            [[task, *_estimate(found), found["of"], found["over"]] for task, found in data.get("balance", {}).items()],
         ),
         "dyad_profiles": (
-            ("model", "figure", "value", "n"),
+            ("model", "figure", "value", "n", "ci95_low", "ci95_high"),
             [
-                [model, name, found["value"], found["n"]]
-                for model, figures in data["profiles"].items()
+                [model, name, found["value"], found["n"], *(data["profiles_ci95"][model].get(name) or (None, None))]
+                for model, figures in data.get("profiles", {}).items()
                 for name, found in figures.items()
             ],
         ),
@@ -251,7 +268,7 @@ def _dyadic(data: Mapping[str, Any]) -> dict[str, Table]:
             ("over", "model", "rating", "low", "high", "share", "n"),
             [
                 [over, model, *(found[key] for key in ("rating", "low", "high", "share", "n"))]
-                for over, models in data["ratings"].items()
+                for over, models in data.get("ratings", {}).items()
                 for model, found in models.items()
                 if model != "reason"
             ],
@@ -261,7 +278,7 @@ def _dyadic(data: Mapping[str, Any]) -> dict[str, Table]:
             ("threshold", "at", "measure", "tau"),
             [
                 [threshold, at, measure, found["tau"]]
-                for threshold, values in data["robustness"].items()
+                for threshold, values in data.get("robustness", {}).items()
                 for at, measures in values.items()
                 for measure, found in measures.items()
             ],

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from dsbeval.cli import main
 from dsbeval.results import RunFolder
+from reports.csv_tables import tables
 from reports.html.shown import at, formatted
 from reports.judged import join_persona
 from tests.inner import ROOT, run
@@ -64,6 +65,10 @@ def test_a_judge_asked_after_conversations_has_a_page_of_them(look: Look, tmp_pa
     shown = page.js(
         "return [...document.querySelectorAll('main [data-key]')].map((e) => [e.dataset.key, e.dataset.format, e.textContent])"
     )
+    head, rows = tables(made.summary)["dyad_scores"]
+    told = [dict(zip(head, row, strict=True)) for row in rows]
+    assert {(row["judge"], row["task"]) for row in told} == {("offline", "T4-1")}
+    assert {row["value"] for row in told} == {0, 1}
     assert any(key.startswith("/judged/offline/dyadic/matrices/T4-1/") for key, *_ in shown)
     for key, form, text in shown:
         assert text == formatted(at(made.summary, key), form), key

@@ -8,6 +8,7 @@ import pytest
 
 from dsbeval.dyadic.textpair import Message
 from reports.allure.evidence import pieces
+from reports.csv_tables import tables
 from reports.html.shown import at, formatted
 from tests.reports.html.conftest import Made, make
 from tests.reports.html.page import Page
@@ -38,6 +39,12 @@ def test_scores_in_writing_are_a_section_of_the_overview(look: Look, written: Ma
     assert any(key.startswith("/dyadic/text/matrices/T4-2/values") for key, *_ in numbers)
     for key, form, text in numbers:
         assert text == formatted(at(written.summary, key), form), key
+
+
+def test_tables_say_that_a_score_is_of_writing(written: Made) -> None:
+    head, rows = tables(written.summary)["dyad_scores"]
+    told = [dict(zip(head, row, strict=True)) for row in rows]
+    assert {(row["medium"], row["task"], row["value"]) for row in told} == {("text", "T4-2", 0), ("text", "T4-2", 1)}
 
 
 def test_a_conversation_in_writing_is_read(look: Look, written: Made) -> None:
