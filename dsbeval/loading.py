@@ -7,26 +7,16 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Container, Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dsbeval.agent import Agent
 from dsbeval.errors import AgentError, OptionError, near
+from dsbeval.known import known_agents
 from dsbeval.turns import TURNS, Endpointed
 
 if TYPE_CHECKING:
     from dsbeval.host.process import Host
-
-GROUP = "dsbeval.agents"
-
-
-def known_agents() -> dict[str, str]:
-    """Return name -> where it comes from, for the agents of this project and those of installed entry points."""
-    from adapters import AGENTS
-
-    found = {point.name: point.value for point in entry_points(group=GROUP)}
-    return {**found, **AGENTS}
 
 
 def parse_args(pairs: list[str], option: str = "--model") -> dict[str, object]:

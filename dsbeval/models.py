@@ -20,6 +20,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import Field, field_validator
 
 from dsbeval.errors import ModelsError, near
+from dsbeval.known import known_agents
 from dsbeval.yamlfile import Entry, validated
 
 Runs = Literal["cpu", "gpu", "service", "calibration"]
@@ -142,8 +143,6 @@ def needs_file(target: str) -> Path | None:
 
 def load_needs(name: str) -> Needs | None:
     """Return what the agent of a name needs; None for one of somebody else's. Raises :class:`ModelsError` in one line."""
-    from dsbeval.loading import known_agents
-
     path = needs_file(known_agents().get(name, name))
     return None if path is None else read_needs(path, name)
 

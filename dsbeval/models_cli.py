@@ -11,7 +11,8 @@ import click
 from dsbeval.doctor import Finding, can_run, examine
 from dsbeval.environments import environment_of
 from dsbeval.errors import ModelsError
-from dsbeval.loading import known_agents, parse_args
+from dsbeval.known import known_agents
+from dsbeval.loading import parse_args
 from dsbeval.models import needs_of
 from dsbeval.models_table import table
 from dsbeval.placing import Models, Placed

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from dsbeval.errors import AgentError, OptionError
-from dsbeval.loading import find_agent, known_agents, load_agent, parse_args
+from dsbeval.known import known_agents
+from dsbeval.loading import find_agent, load_agent, parse_args
 
 SOURCE = textwrap.dedent(
     """

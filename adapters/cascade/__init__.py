@@ -84,7 +84,7 @@ class Cascade(Agent):
     def open(self, prompt: str, seed: int) -> Session:
         """Return a session in a fresh state."""
         if self._recognition is None or self._voice is None:
-            from dsbeval.speech.engine import load_engine
+            from dsbeval.speech.engines import load_engine
 
             self._recognition = load_recognition(self._asr)
             self._voice = Voice(load_engine("hibari"), self._voice_name)

@@ -26,7 +26,8 @@ import numpy as np
 from dsbeval.errors import AudioError, DsbevalError, OptionError
 from dsbeval.ifeval.pack import Pack, Recording
 from dsbeval.speech.assemble import TURN1, audio_root, segment_name
-from dsbeval.speech.engine import Engine, Utterance, load_engine
+from dsbeval.speech.engine import Engine, Utterance
+from dsbeval.speech.engines import load_engine
 from dsbeval.speech.store import AudioStore, Request, StoredSegment, write_segment
 from dsbeval.speech.trim import trim
 from dsbeval.speech.voices import Cast

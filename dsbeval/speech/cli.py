@@ -11,7 +11,7 @@ import click
 
 from dsbeval.errors import DsbevalError
 from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
-from dsbeval.speech.engine import ENGINES
+from dsbeval.speech.engines import ENGINES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -101,7 +101,7 @@ def verify(root: Path, only: str, asr: str | None) -> None:
 def bank() -> None:
     """Render the bank of speech that the calibration agents use."""
     from dsbeval.speech.bank import BANK, BankFile, build_bank
-    from dsbeval.speech.engine import load_engine
+    from dsbeval.speech.engines import load_engine
     from dsbeval.yamlfile import read_yaml
 
     with _one_line():

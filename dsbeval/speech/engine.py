@@ -1,4 +1,4 @@
-"""The contract of a speech synthesiser, and loading one by name.
+"""The contract of a speech synthesiser.
 
 Conventions
 -----------
@@ -40,7 +40,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that :func:`load_engine` takes."""
+        """The name that :func:`dsbeval.speech.engines.load_engine` takes."""
 
     @property
     def version(self) -> str:
@@ -56,25 +56,6 @@ class Engine(Protocol):
 
     def synthesize(self, text: str, voice: str, seed: int) -> Utterance:
         """Speak ``text``. ``[word](/phonemes/)`` gives a word's pronunciation."""
-
-
-ENGINES = ("hibari", "kokoro")
-
-
-def load_engine(name: str) -> Engine:
-    """Load an engine: ``hibari`` (in the optional extra ``speech``) or ``kokoro`` (needs its model files).
-
-    Raises :class:`OptionError` for an unknown name and :class:`DsbevalError` when the engine's files are not there.
-    """
-    if name == "hibari":
-        from dsbeval.speech.hibari import HibariEngine
-
-        return HibariEngine()
-    if name == "kokoro":
-        from dsbeval.speech.kokoro import KokoroEngine
-
-        return KokoroEngine()
-    raise OptionError(f"engine {name!r} is not known; {near(name, ENGINES)}")
 
 
 def split_voice(voice: str, known: tuple[str, ...]) -> tuple[tuple[str, ...], float]:

@@ -13,7 +13,8 @@ from adapters.cascade import FRAME, Cascade
 from dsbeval.agent import Emission, Session
 from dsbeval.audio import RATE, Signal
 from dsbeval.spans import Span, Timeline
-from dsbeval.speech.engine import Engine, Utterance, load_engine
+from dsbeval.speech.engine import Engine, Utterance
+from dsbeval.speech.engines import load_engine
 from dsbeval.speech.trim import trim
 from dsbeval.vad import speech_timeline
 

@@ -14,7 +14,8 @@ from dsbeval.audio import RATE, Signal
 from dsbeval.ifeval.pack import DEFAULT_PACK, Pack, load_pack
 from dsbeval.speech.assemble import audio_root
 from dsbeval.speech.build import build
-from dsbeval.speech.engine import Engine, load_engine
+from dsbeval.speech.engine import Engine
+from dsbeval.speech.engines import load_engine
 
 # one with a pause and a joint (C4), one with three chunks (C2)
 KEYS = ("IFD-R4-C4-i1", "IFD-R1-C2-i1")

@@ -5,7 +5,8 @@ import pytest
 
 from dsbeval.audio import RATE, Signal
 from dsbeval.errors import OptionError
-from dsbeval.speech.engine import Engine, load_engine, split_voice
+from dsbeval.speech.engine import Engine, split_voice
+from dsbeval.speech.engines import load_engine
 from dsbeval.speech.phonemes import plain, spoken_words
 from dsbeval.speech.trim import audible_extent
 
