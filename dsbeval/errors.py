@@ -22,6 +22,10 @@ class AgentError(DsbevalError):
     """An agent cannot be loaded, or broke its contract while it ran."""
 
 
+class HopelessError(AgentError):
+    """The agent will be in no later case what it was not in this one: the run stops, with one error and not with one a case."""
+
+
 class ModelsError(DsbevalError):
     """What is said about models is wrong: a needs.toml, a models.toml; or an environment is not what a model needs."""
 

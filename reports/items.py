@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dsbeval.errors import DsbevalError
-from dsbeval.host.agent import HostGivenUp
+from dsbeval.errors import DsbevalError, HopelessError
 from dsbeval.results import Row
 from reports.benchmarks import BENCHMARKS, Benchmark
 
@@ -51,9 +50,9 @@ def persona_cases(config: pytest.Config) -> frozenset[str]:
 
 
 def given_up(error: BaseException | None) -> str | None:
-    """Return why an agent's process is not started again, where that is what is behind an exception."""
+    """Return why no later case can go better, where that is what is behind an exception."""
     while error is not None:
-        if isinstance(error, HostGivenUp):
+        if isinstance(error, HopelessError):
             return one_line(error, "")
         error = error.__cause__
     return None

@@ -95,8 +95,7 @@ def tables(summary: Mapping[str, Any]) -> list[Table]:
             values = data["effects"][name]
             cell = {key: values[key][effect] for key in ("n", "ci95", "pairs", "gained", "lost", "p")}
             table.add_row(title if name == known[0] else "", name, *_gap(cell, values[effect]))
-    if table.row_count:
-        out.append(table)
+    out.append(table)
 
     table = _table("IAS by action, % (passed/n) [95 %]", "action", "rate")
     for action, cell in data["by_action"].items():
@@ -113,9 +112,8 @@ def tables(summary: Mapping[str, Any]) -> list[Table]:
     for role, cell in data["gaps"]["by_role"].items():
         if cell["gap"] is not None:
             table.add_row(role, *_gap(cell | {"p": cell["p_holm"]}, cell["gap"]))
-    if table.row_count:
-        out.append(table)
-    return out
+    out.append(table)
+    return [table for table in out if table.row_count]
 
 
 def _gap(cell: Mapping[str, Any], gap: float) -> tuple[str, ...]:
@@ -185,7 +183,9 @@ def _ifeval(summary: Mapping[str, Any], width: int) -> list[str]:
         console.print(f"\n{realtime_line(summary['realtime'])}", highlight=False, soft_wrap=True)
     data = summary["ifeval"]
     console.print(
-        f"\n{data['not_exercised']} cases were not exercised; {data['borderline']} margins lie inside the VAD's error.",
+        f"\n{data['not_exercised']} cases were not exercised; {data['borderline']} margins lie inside the VAD's error."
+        if counts["passed"] + counts["failed"]
+        else "\nno case has a verdict, so there are no rates",
         highlight=False, soft_wrap=True,
     )  # fmt: skip
     assert isinstance(console.file, io.StringIO)

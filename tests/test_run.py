@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import textwrap
 from pathlib import Path
@@ -127,15 +128,23 @@ def test_an_agent_that_raises_at_the_third_case_spoils_only_that_one(pytester: p
     assert (inner.run_dir / "errors" / f"{inner.rows()[2]['id']}.txt").read_text().count("mine.py") >= 1
 
 
-def test_an_agent_that_cannot_be_built_is_an_error_of_every_case(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_agent_that_cannot_be_built_is_one_error_and_the_run_stops(pytester: pytest.Pytester, workers: int) -> None:
     spec = adapter(pytester, "def step(self, heard): return Emission()")
     path = Path(spec.removesuffix(":Mine"))
     path.write_text(
         path.read_text() + "\nclass Heavy(Mine):\n    def __init__(self):\n        raise OSError('no weights')\n"
     )
-    inner = run(pytester, f"--model={path}:Heavy", "--levels=L0", "--limit=3")
-    assert inner.counts["error"] == 3
-    assert "no weights" in inner.out
+    inner = run(pytester, f"--model={path}:Heavy", "--levels=L0", *(("-n", str(workers)) if workers else ()))
+    assert inner.counts["cases"] == 48
+    assert 1 <= inner.counts["error"] <= max(workers, 1)
+    assert inner.counts["error"] + inner.counts["missing"] == 48
+    assert inner.status == pytest.ExitCode.INTERRUPTED
+    assert re.search(r"Interrupted: agent \S+: OSError: no weights at mine.py:\d+ !", inner.out)
+    assert "no case has a verdict, so there are no rates" in inner.out
+    assert {row["message"].rpartition(" at ")[0] for row in inner.rows()} == {
+        f"agent {path}:Heavy: OSError: no weights"
+    }
 
 
 def test_a_worker_that_dies_is_an_error_of_its_case(pytester: pytest.Pytester) -> None:

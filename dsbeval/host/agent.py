@@ -24,7 +24,7 @@ import numpy as np
 
 from dsbeval.agent import NO_AUDIO, Agent, Capabilities, Emission, Session, Usage
 from dsbeval.audio import Signal
-from dsbeval.errors import AgentError, SessionLostError
+from dsbeval.errors import AgentError, HopelessError, SessionLostError
 from dsbeval.host.process import Host, HostFault, HostProcess
 from dsbeval.host.wire import Kind, Message, WireError, unpack
 from dsbeval.models import Needs
@@ -36,7 +36,7 @@ class HostDown(AgentError):  # noqa: N818  a state of the agent, and an error of
     """The process of an agent failed; the next session starts another."""
 
 
-class HostGivenUp(HostDown):
+class HostGivenUp(HostDown, HopelessError):  # noqa: N818  as above
     """The process of an agent is not started again."""
 
 
