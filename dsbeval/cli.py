@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import click
 
@@ -20,8 +20,15 @@ class _OneLine(click.Group):
         try:
             return super().invoke(ctx)
         except DsbevalError as error:
-            click.echo(f"dsbeval: {error}", err=True)
-            ctx.exit(2)
+            return self._end(ctx, str(error))
+        except OSError as error:
+            if error.filename is None:  # no file of the user's
+                raise
+            return self._end(ctx, f"{error.filename}: {error.strerror}")
+
+    def _end(self, ctx: click.Context, told: str) -> Never:
+        click.echo(f"dsbeval: {told}", err=True)
+        ctx.exit(2)
 
 
 @click.group(cls=_OneLine, context_settings={"help_option_names": ["-h", "--help"]})

@@ -62,8 +62,18 @@ class RunFolder:
     ) -> RunFolder:
         """Make a run folder, or go on in one.
 
-        Raises :class:`RunError` when it already holds a run and ``resume`` is not asked for, or holds an unlike one.
+        Raises :class:`RunError` when it already holds a run and ``resume`` is not asked for, holds an unlike one,
+        or cannot be written.
         """
+        try:
+            return cls._made(root, fingerprint, cases, resume=resume)
+        except OSError as error:
+            raise RunError(
+                f"--run-dir: {error.filename or root}: {error.strerror}; name a folder that can be written"
+            ) from None
+
+    @classmethod
+    def _made(cls, root: Path, fingerprint: Mapping[str, Any], cases: Iterable[str], *, resume: bool) -> RunFolder:
         folder = cls(root)
         wanted = list(cases)
         if (root / "run.json").exists():

@@ -20,7 +20,7 @@ from dsbeval.errors import DsbevalError, RunError
 from dsbeval.ifeval.pack import DEFAULT_PACK, load_pack
 from dsbeval.results import Row, RunFolder
 from reports import allure, gating, hookspecs
-from reports.benchmarks import BENCHMARKS, ignored, owner
+from reports.benchmarks import BENCHMARKS, Benchmark, ignored, owner
 from reports.items import ROW, case_of, given_up, note_personas, one_line, question_in, question_of
 from reports.options import add_options
 from reports.properties import note_properties
@@ -184,9 +184,22 @@ def pytest_runtest_makereport(
         return report
     benchmark, name = case
     settings = settings_of(item.config)
-    row = item.stash.get(ROW, None)
     if call.excinfo is not None and (why := given_up(call.excinfo.value)) is not None:
         item.session.shouldstop = why  # under xdist the controller hears of it and stops the other workers too
+    try:
+        _write_down(item, call, report, benchmark, name)
+    except OSError as error:  # a full disk, as a rule: what is recorded stays, and there is no room for more
+        item.session.shouldstop = (
+            f"{error.filename or settings.run_dir}: {error.strerror}; go on with --resume once that is mended"
+        )
+    return report
+
+
+def _write_down(
+    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, benchmark: Benchmark, name: str
+) -> None:
+    settings = settings_of(item.config)
+    row = item.stash.get(ROW, None)
     broken = call.excinfo is not None and (call.when == "setup" or (row is not None and row["outcome"] == "passed"))
     if broken and call.when != "teardown" and call.excinfo is not None:
         outcome = "skipped" if report.skipped else "error"
@@ -199,7 +212,6 @@ def pytest_runtest_makereport(
         _append(item, row)
     elif call.when == "call" and row is not None:
         _append(item, row)
-    return report
 
 
 def _append(item: pytest.Item, row: Row) -> None:
@@ -231,16 +243,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     try:
         rows = join_persona(folder.rows(), folder)
         summary = build(folder, rows, earlier=settings_of(config).earlier)
-    except RunError as error:  # a file of the run that somebody broke; the rows are safe
-        terminalreporter.write_line(f"summary: not made: {error}", red=True)
+    except (RunError, OSError) as error:  # a file of the run that somebody broke; the rows are safe
+        told = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else error
+        terminalreporter.write_line(f"summary: not made: {told}", red=True)
         return
-    path = folder.write_summary(summary)
+    try:
+        told = f"summary: {folder.write_summary(summary)}"
+    except OSError as error:
+        told = f"summary: not written: {error.filename}: {error.strerror}"
     for title, lines in sections(summary, width=terminalreporter._tw.fullwidth):
         terminalreporter.section(title)
         for line in lines:
             terminalreporter.write_line(line)
     terminalreporter.write_line(f"run: {run_dir}")
-    terminalreporter.write_line(f"summary: {path}")
+    terminalreporter.write_line(told)
     if settings_of(config).report != "none":
         from reports.making import make_report
 

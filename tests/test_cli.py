@@ -129,3 +129,16 @@ def test_plot_draws_the_timeline_of_a_case(yielding: Path) -> None:
     missing = dsbeval("plot", str(yielding), "IFD-R9-C3-i1-L0")
     assert missing.exit_code == 2
     assert "no such recording" in missing.output
+
+
+def test_a_file_that_cannot_be_written_is_one_line(yielding: Path) -> None:
+    (yielding / "file").touch()
+    for arguments in (
+        ("baseline", str(yielding), "-o", str(yielding / "file" / "baseline.json")),
+        ("plot", str(yielding), "IFD-R1-C3-i1-L0", "-o", str(yielding / "file" / "case.png")),
+        ("report", str(yielding), "-o", str(yielding / "file" / "report")),
+    ):
+        result = dsbeval(*arguments)
+        assert (result.exit_code, result.output.count("\n")) == (2, 1), result.output
+        assert result.output.startswith(f"dsbeval: {yielding / 'file'}")
+        assert result.output.endswith((": Not a directory\n", ": File exists\n"))

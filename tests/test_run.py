@@ -147,6 +147,32 @@ def test_an_agent_that_cannot_be_built_is_one_error_and_the_run_stops(pytester: 
     }
 
 
+def test_a_row_that_cannot_be_written_stops_the_run_and_loses_nothing_else(pytester: pytest.Pytester) -> None:
+    """As when the disk is full: the file of the rows is out of the way in mid-run, and the run goes on once it is back."""
+    spec = adapter(
+        pytester,
+        """
+        def step(self, heard):
+            if len(OPENED) == 3 and os.path.exists("bomb"):
+                os.remove("bomb")
+                os.rename("run/results/main.jsonl", "rows")
+                os.mkdir("run/results/main.jsonl")
+            return Emission()
+        """,
+    )
+    (pytester.path / "bomb").touch()
+    options = (f"--model={spec}", "--levels=L0", "--limit=6")
+    inner = run(pytester, *options)
+    rows = inner.run_dir / "results" / "main.jsonl"
+    assert inner.status == pytest.ExitCode.INTERRUPTED
+    assert f"Interrupted: {rows}: Is a directory; go on with --resume" in inner.out
+    assert f"summary: not made: {rows}: Is a directory" in inner.out
+    rows.rmdir()
+    (pytester.path / "rows").rename(rows)
+    assert len(inner.rows()) == 2
+    assert run(pytester, *options, "--resume").counts["missing"] == 0
+
+
 def test_a_worker_that_dies_is_an_error_of_its_case(pytester: pytest.Pytester) -> None:
     spec = adapter(
         pytester,
@@ -198,6 +224,17 @@ def test_a_wrong_option_is_one_line_before_anything_runs(
     assert no_traceback(inner.err + inner.out)
     assert len([line for line in inner.err.splitlines() if line.strip()]) == 1
     assert not inner.run_dir.exists()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_run_folder_that_cannot_be_made_is_one_line(pytester: pytest.Pytester, workers: int) -> None:
+    (pytester.path / "file").touch()
+    options = ("--model=silent", "--limit=1", *(("-n", str(workers)) if workers else ()))
+    inner = run(pytester, *options, run_dir=pytester.path / "file" / "run")
+    assert "Exit: --run-dir: " in inner.out
+    assert "Not a directory; name a folder that can be written" in inner.out
+    assert "INTERNALERROR" not in inner.out
+    assert inner.status == pytest.ExitCode.USAGE_ERROR
 
 
 def test_an_argument_that_the_agent_does_not_take_is_named(pytester: pytest.Pytester) -> None:
